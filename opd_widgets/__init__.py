@@ -1,0 +1,109 @@
+"""On-policy distillation, token by token: score rollouts under several teachers and look at them.
+
+torch and transformers load on first use of a local model, never on import.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from opd_widgets.data.message import Message
+    from opd_widgets.data.question import Question
+    from opd_widgets.data.readers import read_rollouts
+    from opd_widgets.data.readers.own import write_rollouts
+    from opd_widgets.data.rollout import Rollout
+    from opd_widgets.data.scores import Scores
+    from opd_widgets.data.topk import TopK
+    from opd_widgets.data.track import LogprobTrack, Provenance
+    from opd_widgets.demo import load as demo
+    from opd_widgets.errors import OpdError
+    from opd_widgets.measures.signal import SignalSettings
+    from opd_widgets.models import contexts
+    from opd_widgets.models.hf import HFModel
+    from opd_widgets.models.protocol import Sampling
+    from opd_widgets.models.teacher import Teacher
+    from opd_widgets.scoring.batch import Options
+    from opd_widgets.scoring.sample import sample_rollouts
+    from opd_widgets.scoring.score import score
+    from opd_widgets.widgets.explorer import Explorer
+    from opd_widgets.widgets.rollout_list import RolloutList
+    from opd_widgets.widgets.token_panel import TokenPanel
+    from opd_widgets.widgets.token_strip import TokenStrip
+
+_HOME = {
+    "Explorer": "widgets.explorer",
+    "HFModel": "models.hf",
+    "LogprobTrack": "data.track",
+    "Message": "data.message",
+    "OpdError": "errors",
+    "Options": "scoring.batch",
+    "Provenance": "data.track",
+    "Question": "data.question",
+    "Rollout": "data.rollout",
+    "RolloutList": "widgets.rollout_list",
+    "Sampling": "models.protocol",
+    "Scores": "data.scores",
+    "SignalSettings": "measures.signal",
+    "Teacher": "models.teacher",
+    "TokenPanel": "widgets.token_panel",
+    "TokenStrip": "widgets.token_strip",
+    "TopK": "data.topk",
+    "contexts": "models.contexts",
+    "demo": "demo",
+    "read_rollouts": "data.readers",
+    "sample_rollouts": "scoring.sample",
+    "score": "scoring.score",
+    "write_rollouts": "data.readers.own",
+}
+
+_MODULES = ("contexts", "demo")  # public names that are modules; `demo` is one that can be called
+
+__all__ = [
+    "Explorer",
+    "HFModel",
+    "LogprobTrack",
+    "Message",
+    "OpdError",
+    "Options",
+    "Provenance",
+    "Question",
+    "Rollout",
+    "RolloutList",
+    "Sampling",
+    "Scores",
+    "SignalSettings",
+    "Teacher",
+    "TokenPanel",
+    "TokenStrip",
+    "TopK",
+    "contexts",
+    "demo",
+    "read_rollouts",
+    "sample_rollouts",
+    "score",
+    "write_rollouts",
+]
+
+try:
+    __version__ = version("opd-widgets")
+except PackageNotFoundError:  # a checkout that was never installed
+    __version__ = "0+unknown"
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the public name stands for
+    """Load a public name on first use."""
+    if name not in _HOME:
+        msg = f"module 'opd_widgets' has no attribute {name!r}"
+        raise AttributeError(msg)
+    module = import_module(f"opd_widgets.{_HOME[name]}")
+    value = module if name in _MODULES else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return sorted([*__all__, "__version__"])

@@ -1,0 +1,1 @@
+"""What a rollout is: frozen records, display cells, readers."""

@@ -1,0 +1,64 @@
+"""One turn of a conversation, as chat templates take it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from opd_widgets.errors import InvalidInputError
+
+
+@dataclass(frozen=True)
+class Message:
+    """One turn: who speaks and what is said."""
+
+    role: str
+    content: str
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the form chat templates read."""
+        return {"role": self.role, "content": self.content}
+
+    @classmethod
+    def parse(cls, raw: Message | Mapping[str, Any]) -> Message:
+        """Read a turn from a mapping; content may be a string or a list of text parts.
+
+        Raises:
+            InvalidInputError: no role, or content that is not text.
+
+        """
+        if isinstance(raw, Message):
+            return raw
+        if not isinstance(raw, Mapping) or not isinstance(raw.get("role"), str):
+            msg = f"found {raw!r} as a message, expected a mapping with 'role' and 'content'"
+            raise InvalidInputError(msg)
+        return cls(raw["role"], _text(raw.get("content")))
+
+
+def parse_messages(raw: str | Sequence[Message | Mapping[str, Any]]) -> tuple[Message, ...]:
+    """Read a prompt: a string is one user turn, a sequence is the turns themselves."""
+    if isinstance(raw, str):
+        return (Message("user", raw),)
+    return tuple(Message.parse(turn) for turn in raw)
+
+
+def _text(content: object) -> str:
+    if content is None:  # an assistant turn that only calls tools
+        return ""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, Sequence):
+        return "".join(_part(part) for part in content)
+    msg = f"found message content of type {type(content).__name__}, expected a string or a list of text parts"
+    raise InvalidInputError(msg)
+
+
+def _part(part: object) -> str:
+    if isinstance(part, str):
+        return part
+    if isinstance(part, Mapping) and isinstance(part.get("text"), str):
+        return str(part["text"])
+    kind = part.get("type") if isinstance(part, Mapping) else type(part).__name__
+    msg = f"found a message part of type {kind!r}, expected text: images and sound cannot be scored as tokens"
+    raise InvalidInputError(msg)

@@ -1,0 +1,168 @@
+"""One student completion for a question, as a frozen record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from opd_widgets.data.message import Message, parse_messages
+from opd_widgets.errors import RolloutError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from opd_widgets.data.track import LogprobTrack
+
+TextSource = Literal["exact_ids", "retokenised", "strings", "text"]
+Status = Literal["stop", "truncated", "aborted", "unknown"]
+Outcome = Literal["correct", "incorrect", "unverified", "unknown"]
+_IDS = np.iinfo(np.int32)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Rollout:
+    """One completion sampled from the student.
+
+    Args:
+        id: names the rollout within its run.
+        prompt_ids: int32 [P], what the student saw; None where only text is known.
+        response_ids: int32 [R], what it sampled; None where only text is known.
+        messages: the prompt's turns, needed to render it under another template or context.
+        turns: all turns with the responses among them, for a conversation read as text.
+        prompt_text, response_text: the text, where the source carries it.
+        tokens: the response's token strings, where ids are not known.
+        response_mask: bool [R], False for tokens the student did not write (a tool's output): shown, in no aggregate.
+        question: the question's id; rollouts of one question share it.
+        outcome: whether a verifier accepted the final answer. "unverified": it could not say.
+        reward: a number, or several by name.
+        status: how the rollout ended.
+        step: the training step it was sampled at.
+        text_source: "exact_ids" (ids as sampled), "retokenised", "strings" (token strings only), "text".
+        tracks: log-probabilities that came with the rollout, by name ("student", "teacher", ...).
+        metadata: anything else worth carrying along.
+
+    Raises:
+        RolloutError: lengths that do not fit each other, negative ids, neither ids nor text.
+
+    """
+
+    id: str
+    prompt_ids: NDArray[np.int32] | None = None
+    response_ids: NDArray[np.int32] | None = None
+    messages: tuple[Message, ...] | None = None
+    turns: tuple[Message, ...] | None = None
+    prompt_text: str | None = None
+    response_text: str | None = None
+    tokens: tuple[str, ...] | None = None
+    response_mask: NDArray[np.bool_] | None = None
+    question: str = ""
+    outcome: Outcome = "unknown"
+    reward: float | Mapping[str, float | None] | None = None
+    status: Status = "unknown"
+    step: int | None = None
+    text_source: TextSource = "exact_ids"
+    tracks: Mapping[str, LogprobTrack] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Coerce arrays and refuse contradictions."""
+        for name in ("prompt_ids", "response_ids"):
+            if getattr(self, name) is not None:
+                self._set(name, _ids(name, self.id, getattr(self, name)))
+        if self.response_ids is None and self.response_text is None and self.turns is None:
+            msg = f"rollout {self.id!r} has neither response_ids nor response_text; expected one of them"
+            raise RolloutError(msg)
+        for name in ("messages", "turns"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, parse_messages(getattr(self, name)))
+        if self.tokens is not None:
+            object.__setattr__(self, "tokens", tuple(self.tokens))
+        self._check_lengths()
+
+    def _check_lengths(self) -> None:
+        length = self._known_length()
+        if length is None:
+            return
+        mask = np.ones(length, bool) if self.response_mask is None else np.array(self.response_mask, dtype=bool)
+        pieces = {"response_mask": len(mask)}
+        if self.tokens is not None:
+            pieces["tokens"] = len(self.tokens)
+        pieces.update({f"track {name!r}": len(track) for name, track in self.tracks.items()})
+        for name, found in pieces.items():
+            if found != length:
+                msg = f"rollout {self.id!r} has {length} response tokens and {name} has {found} values; expected one a token"
+                raise RolloutError(msg)
+        self._set("response_mask", mask)
+
+    def _known_length(self) -> int | None:
+        if self.response_ids is not None:
+            return len(self.response_ids)
+        return None if self.tokens is None else len(self.tokens)
+
+    def _set(self, name: str, array: NDArray[Any]) -> None:
+        array.setflags(write=False)
+        object.__setattr__(self, name, array)
+
+    def __len__(self) -> int:
+        """Return the number of response tokens.
+
+        Raises:
+            RolloutError: the rollout is text only and has not been tokenised.
+
+        """
+        length = self._known_length()
+        if length is None:
+            msg = f"rollout {self.id!r} is text only; score it, or read it with tokenizer=, to give it tokens"
+            raise RolloutError(msg)
+        return length
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether both prompt and response are known token by token."""
+        return self.prompt_ids is not None and self.response_ids is not None
+
+    @property
+    def token_ids(self) -> NDArray[np.int32]:
+        """int32 [P + R]: prompt and response together.
+
+        Raises:
+            RolloutError: ids are not known.
+
+        """
+        if self.prompt_ids is None or self.response_ids is None:
+            msg = f"rollout {self.id!r} has no token ids; score it, or read it with tokenizer=, to give it some"
+            raise RolloutError(msg)
+        return np.concatenate([self.prompt_ids, self.response_ids])
+
+    @property
+    def prompt_len(self) -> int:
+        """Number of prompt tokens; 0 where they are not known."""
+        return 0 if self.prompt_ids is None else len(self.prompt_ids)
+
+    @property
+    def responses(self) -> tuple[str, ...]:
+        """What the student wrote, one text a turn."""
+        if self.turns is not None:
+            return tuple(turn.content for turn in self.turns if turn.role == "assistant")
+        return () if self.response_text is None else (self.response_text,)
+
+    def with_outcome(self, outcome: Outcome) -> Rollout:
+        """Return the same rollout, judged."""
+        return replace(self, outcome=outcome)
+
+
+def _ids(name: str, rollout: str, raw: ArrayLike) -> NDArray[np.int32]:
+    array = np.asarray(raw)
+    if array.size == 0:
+        return np.zeros(0, np.int32)
+    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
+        msg = f"rollout {rollout!r}: {name} has shape {array.shape} and dtype {array.dtype}; expected a flat list of integers"
+        raise RolloutError(msg)
+    if array.min() < 0 or array.max() > _IDS.max:
+        bad = int(array.min()) if array.min() < 0 else int(array.max())
+        msg = f"rollout {rollout!r}: {name} holds {bad}; expected token ids from 0 to {_IDS.max}"
+        raise RolloutError(msg)
+    return array.astype(np.int32)

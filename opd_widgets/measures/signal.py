@@ -1,0 +1,95 @@
+"""What a per-token signal is: a formula with its needs, unit and scale."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from opd_widgets.measures.divergence import check_beta
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from opd_widgets.measures.measured import Measured
+
+Tier = Literal["L1", "L1+C", "L2", "L3", "L4"]
+Scale = Literal["diverging", "sequential", "log"]
+Aggregate = Literal["sum", "max", "mean"]
+Compute = Callable[["Measured", "SignalSettings"], "NDArray[np.floating]"]
+
+
+@dataclass(frozen=True)
+class SignalSettings:
+    """Parameters of the signals that have one.
+
+    Args:
+        beta: of the generalised JSD, 0 < beta < 1.
+        overlap_k: how many of the likeliest tokens count for `topk_overlap`.
+        position_gain: g of the position-weighted advantage.
+        gamma: discount of `discounted_advantage`.
+        skew: share of the student in the mixture of `skew_reverse_kl`.
+        clip: largest contribution of one vocabulary entry to `clipped_kl`, nats.
+
+    """
+
+    beta: float = 0.5
+    overlap_k: int = 16
+    position_gain: float = 0.5
+    gamma: float = 0.95
+    skew: float = 0.1
+    clip: float = 0.05
+
+    def __post_init__(self) -> None:
+        """Refuse a beta at which the JSD is 0 by definition."""
+        check_beta(self.beta)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Signal:
+    """One per-token signal.
+
+    Args:
+        name: registry name, also the column name in data frames.
+        label: short name for people.
+        formula: plain text; s and t are student's and teacher's log-probability of the sampled token.
+        unit: "nats", "nats²", "rank", "share" or "".
+        tier: what it needs; see the module `signals`.
+        scale: which colour scale it takes.
+        low, high: what the scale's two ends mean.
+        needs: fields of `Measured`.
+        compute: the formula; None for a signal that scoring alone cannot give.
+        per_teacher: False for the student's own.
+        aggregate: how tokens that share one display cell combine; log-probabilities and, by the chain rule,
+            divergences along the path add.
+        reason: why there is no `compute`.
+        source: where the formula comes from.
+
+    """
+
+    name: str
+    label: str
+    formula: str
+    unit: str
+    tier: Tier
+    scale: Scale
+    low: str
+    high: str
+    needs: tuple[str, ...] = ()
+    compute: Compute | None = None
+    per_teacher: bool = True
+    aggregate: Aggregate = "sum"
+    reason: str = ""
+    source: str = ""
+
+    def unmet(self, measured: Measured) -> str | None:
+        """Return why the signal cannot be had from these measurements; None if it can."""
+        if self.compute is None:
+            return self.reason
+        lacking = measured.lacking(self.needs)
+        return f"needs {', '.join(name.replace('_', ' ') for name in lacking)}, not measured here" if lacking else None
