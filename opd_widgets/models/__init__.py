@@ -1,0 +1,1 @@
+"""Who is asked: models, and teachers with what they are told."""

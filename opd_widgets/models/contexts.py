@@ -1,0 +1,140 @@
+"""Privileged contexts: what a self-distillation teacher sees and the student does not.
+
+The five kinds of *Unmasking On-Policy Distillation* (arXiv 2605.10889), and free text. A context's texts may differ from
+question to question: give a string for all of them, a mapping from question id, or a function of the rollout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from opd_widgets.data.message import Message
+from opd_widgets.data.rollout import Rollout
+from opd_widgets.errors import ContextError
+
+Source = str | Mapping[str, str] | Callable[[Rollout], str]
+Placement = Literal["user", "system"]
+
+CORRECT = "Here is a correct solution to this problem:\n{correct}\n\nWith it in mind, solve the problem in your own words."
+SUMMARY = "Here is a summary of a correct solution to this problem:\n{correct}\n\nWith it in mind, solve the problem in your own words."
+CONTRAST = (
+    "Here is a correct solution to this problem:\n{correct}\n\nHere is an incorrect one; do not imitate it:\n{wrong}\n\n"
+    "With both in mind, solve the problem in your own words."
+)
+SUMMARY_CONTRAST = (
+    "Here is a summary of a correct solution to this problem:\n{correct}\n\nHere is a summary of an incorrect one; do not "
+    "imitate it:\n{wrong}\n\nWith both in mind, solve the problem in your own words."
+)
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a teacher is told beside the question.
+
+    Args:
+        kind: a short name ("one_correct", "free_text", ...).
+        template: the wording around the parts, which stand in it as {name}.
+        parts: by name, a text for all questions, a mapping from question id, or a function of the rollout.
+        placement: "user" puts the text after the question in the same turn; "system" in a system turn before it.
+        description: one line for people.
+
+    """
+
+    kind: str
+    template: str
+    parts: tuple[tuple[str, Source], ...]
+    placement: Placement = "user"
+    description: str = ""
+
+    def text_for(self, rollout: Rollout) -> str:
+        """Return the whole privileged text for one rollout.
+
+        Raises:
+            ContextError: a part has no text for this rollout's question.
+
+        """
+        text = self.template
+        for name, source in self.parts:
+            text = text.replace("{" + name + "}", _resolve(name, source, rollout))
+        return text
+
+    def insert(self, text: str, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        """Return the turns with `text` in its place; with no text, the turns as they are."""
+        if not text:
+            return messages
+        if self.placement == "system":
+            return _in_system_turn(text, messages)
+        last = max((i for i, m in enumerate(messages) if m.role == "user"), default=None)
+        if last is None:
+            return (*messages, Message("user", text))
+        turn = Message("user", f"{messages[last].content}\n\n{text}")
+        return (*messages[:last], turn, *messages[last + 1 :])
+
+
+def _in_system_turn(text: str, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    if messages and messages[0].role == "system":
+        return (Message("system", f"{messages[0].content}\n\n{text}"), *messages[1:])
+    return (Message("system", text), *messages)
+
+
+def _resolve(name: str, source: Source, rollout: Rollout) -> str:
+    if isinstance(source, str):
+        return source
+    if isinstance(source, Mapping):
+        if rollout.question not in source:
+            known = ", ".join(list(map(repr, source))[:3])
+            msg = (
+                f"the context has no {name} text for question {rollout.question!r} (it has {len(source)}: {known}, ...). "
+                "Give one for every question, or a function of the rollout"
+            )
+            raise ContextError(msg)
+        return source[rollout.question]
+    text = source(rollout)
+    if not isinstance(text, str):
+        msg = f"the context's {name} function returned {type(text).__name__} for rollout {rollout.id!r}, expected a string"
+        raise ContextError(msg)
+    return text
+
+
+def one_correct(
+    solution: Source, *, author: str = "", template: str = CORRECT, placement: Placement = "user"
+) -> Context:
+    """Return a context with one correct worked solution: Self-1C, or Self-1C (32B) with another `author`."""
+    kind = "one_correct_by_author" if author else "one_correct"
+    by = f" by {author}" if author else ""
+    return Context(kind, template, (("correct", solution),), placement, f"sees a correct solution{by}")
+
+
+def summary(summary: Source, *, template: str = SUMMARY, placement: Placement = "user") -> Context:
+    """Return a context with a summary of a correct solution: Self-Sum-1C."""
+    return Context("summary", template, (("correct", summary),), placement, "sees a summary of a correct solution")
+
+
+def one_correct_one_wrong(
+    correct: Source, wrong: Source, *, template: str = CONTRAST, placement: Placement = "user"
+) -> Context:
+    """Return a context with a correct solution and one marked as wrong: Self-1C1W."""
+    parts = (("correct", correct), ("wrong", wrong))
+    return Context("one_correct_one_wrong", template, parts, placement, "sees a correct and a wrong solution")
+
+
+def summary_one_correct_one_wrong(
+    correct: Source, wrong: Source, *, template: str = SUMMARY_CONTRAST, placement: Placement = "user"
+) -> Context:
+    """Return a context with summaries of a correct and of a wrong solution: Self-Sum-1C1W."""
+    parts = (("correct", correct), ("wrong", wrong))
+    return Context(
+        "summary_one_correct_one_wrong", template, parts, placement, "sees summaries of a correct and a wrong solution"
+    )
+
+
+def answer(answer: Source, *, template: str = "The answer is {answer}.", placement: Placement = "user") -> Context:
+    """Return a context with the final answer and no working."""
+    return Context("answer", template, (("answer", answer),), placement, "sees the final answer only")
+
+
+def free_text(text: Source, *, placement: Placement = "user") -> Context:
+    """Return a context of any wording."""
+    return Context("free_text", "{text}", (("text", text),), placement, "sees a text of yours")

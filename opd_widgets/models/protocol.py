@@ -1,0 +1,126 @@
+"""What scoring asks of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from opd_widgets.data.message import Message
+    from opd_widgets.data.piece import Piece
+    from opd_widgets.data.track import Provenance
+
+Ids = NDArray[np.int32]
+Padding = Literal["right", "left"]
+
+
+@dataclass(frozen=True, eq=False)
+class Generation:
+    """One sampled continuation.
+
+    Args:
+        ids: int32 [R], the end token included where it was sampled.
+        stopped: whether it ended by itself; False where the length limit cut it.
+
+    """
+
+    ids: Ids
+    stopped: bool
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How tokens are drawn. The defaults draw from the model's own distribution: that is what on-policy means."""
+
+    temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = 0
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+
+
+@runtime_checkable
+class Tokenizer(Protocol):
+    """Text to ids and back, and a conversation to a prompt."""
+
+    @property
+    def size(self) -> int:
+        """Number of real token ids: one more than the largest."""
+
+    @property
+    def has_template(self) -> bool:
+        """Whether it brings a chat template."""
+
+    @property
+    def end_ids(self) -> frozenset[int]:
+        """Ids that end a response."""
+
+    def encode(self, text: str) -> Ids:
+        """Return the ids of a text as it stands: no special token is added."""
+
+    def encode_prompt(self, text: str) -> Ids:
+        """Return the ids of a plain prompt, with the beginning-of-text token the tokenizer puts there."""
+
+    def decode(self, ids: Sequence[int] | Ids) -> str:
+        """Return the text of ids, special tokens included."""
+
+    def piece(self, token: int) -> Piece:
+        """Return what one id stands for."""
+
+    def render(self, messages: Sequence[Message], options: Mapping[str, Any]) -> str:
+        """Return the prompt that asks for the next assistant turn."""
+
+    def vocabulary(self) -> Mapping[str, int]:
+        """Return all token strings with their ids."""
+
+
+@runtime_checkable
+class Model(Protocol):
+    """A causal language model that can be scored chunk by chunk.
+
+    `hidden` and `head` are apart so that a vocabulary row exists only for the tokens being looked at, and only for the
+    length of a chunk.
+    """
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """Its tokenizer."""
+
+    @property
+    def vocab_size(self) -> int:
+        """Rows of its head: every id it can give a probability, padding rows without a token among them."""
+
+    @property
+    def limit(self) -> int | None:
+        """Longest prompt and response together, in tokens; None where unknown."""
+
+    @property
+    def provenance(self) -> Provenance:
+        """Engine, dtype, temperature and mode of its log-probabilities."""
+
+    def hidden(
+        self, sequences: Sequence[Ids], positions: Sequence[NDArray[np.integer]], *, padding: Padding = "right"
+    ) -> Any:
+        """Return the last hidden states at the asked positions: [sum of positions, width], sequence by sequence."""
+
+    def head(self, rows: Any) -> Any:
+        """Return the logits of hidden states: [n, width] -> float32 [n, V]."""
+
+    def generate(
+        self,
+        prompts: Sequence[Ids],
+        *,
+        n: int = 1,
+        max_new_tokens: int,
+        seed: int,
+        sampling: Sampling | None = None,
+    ) -> list[list[Generation]]:
+        """Return n continuations of every prompt, drawn with exactly these settings."""

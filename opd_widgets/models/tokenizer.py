@@ -1,0 +1,167 @@
+"""A Hugging Face tokenizer, asked only for what scoring and display need."""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from opd_widgets.data.byte_alphabet import decode_byte_level
+from opd_widgets.data.piece import Piece
+from opd_widgets.errors import ContextError, TokenizerMismatchError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from opd_widgets.data.message import Message
+    from opd_widgets.models.protocol import Ids, Tokenizer
+
+_SPACE_MARK = "\u2581"  # SentencePiece writes a space so
+
+
+class HFTokenizer:
+    """Wraps a transformers tokenizer (the object is handed in; nothing is imported here).
+
+    Args:
+        inner: a `PreTrainedTokenizerBase`.
+        end_ids: further ids that end a response, from the model's generation settings.
+
+    """
+
+    def __init__(self, inner: Any, end_ids: Iterable[int] = ()) -> None:  # noqa: ANN401 - transformers loads late
+        self.inner = inner
+        own = [] if inner.eos_token_id is None else [int(inner.eos_token_id)]
+        self._end_ids = frozenset([*own, *map(int, end_ids)])
+
+    @cached_property
+    def size(self) -> int:
+        """Number of real token ids: one more than the largest."""
+        return max(self.vocabulary().values()) + 1
+
+    @property
+    def has_template(self) -> bool:
+        """Whether it brings a chat template."""
+        return bool(getattr(self.inner, "chat_template", None))
+
+    @property
+    def end_ids(self) -> frozenset[int]:
+        """Ids that end a response."""
+        return self._end_ids
+
+    def encode(self, text: str) -> Ids:
+        """Return the ids of a text as it stands: no special token is added."""
+        return np.asarray(self.inner.encode(text, add_special_tokens=False), dtype=np.int32)
+
+    def encode_prompt(self, text: str) -> Ids:
+        """Return the ids of a plain prompt; a beginning-of-text token is added once, not twice."""
+        bos = self.inner.bos_token
+        starts_with_bos = bool(bos) and text.startswith(bos)
+        ids = self.inner.encode(text, add_special_tokens=not starts_with_bos)
+        if ids and ids[-1] == self.inner.eos_token_id and not text.endswith(self.inner.eos_token or "\0"):
+            ids = ids[:-1]  # some tokenizers close every text; a prompt goes on
+        return np.asarray(ids, dtype=np.int32)
+
+    def decode(self, ids: Sequence[int] | Ids) -> str:
+        """Return the text of ids, special tokens included."""
+        return str(
+            self.inner.decode(
+                [int(token) for token in ids], skip_special_tokens=False, clean_up_tokenization_spaces=False
+            )
+        )
+
+    def vocabulary(self) -> Mapping[str, int]:
+        """Return all token strings with their ids."""
+        return self._vocabulary
+
+    @cached_property
+    def _vocabulary(self) -> dict[str, int]:
+        return dict(self.inner.get_vocab())
+
+    @cached_property
+    def _special(self) -> dict[int, str]:
+        added = getattr(self.inner, "added_tokens_decoder", {})
+        special = {int(token): str(entry.content) for token, entry in added.items() if entry.special}
+        special.update(dict(zip(self.inner.all_special_ids, self.inner.all_special_tokens, strict=True)))
+        return special
+
+    @cached_property
+    def _added(self) -> dict[int, str]:
+        added = getattr(self.inner, "added_tokens_decoder", {})
+        return {int(token): str(entry.content) for token, entry in added.items()}
+
+    @cached_property
+    def _decoder(self) -> str:
+        backend = getattr(self.inner, "backend_tokenizer", None)
+        return json.dumps(json.loads(backend.to_str()).get("decoder") or {}, ensure_ascii=False) if backend is not None else ""
+
+    def piece(self, token: int) -> Piece:
+        """Return what one id stands for: its bytes, or its name where it is special."""
+        if token in self._special:
+            return Piece.from_text(self._special[token], special=True)
+        if token in self._added:  # added beside the vocabulary: never in the model's own alphabet
+            name = self._added[token]
+            return Piece.from_text(name, special=name.startswith("<") and name.endswith(">"))
+        if token >= self.size:
+            return Piece.from_text(f"<unused {token}>", special=True)
+        text = str(self.inner.convert_ids_to_tokens(token))
+        if "ByteLevel" in self._decoder:
+            data = decode_byte_level(text)
+            return Piece.from_text(text) if data is None else Piece(data)
+        if text.startswith("<0x") and text.endswith(">") and len(text) == 6:
+            return Piece(bytes([int(text[3:5], 16)]))
+        if _SPACE_MARK in self._decoder or "Metaspace" in self._decoder:
+            return Piece.from_text(text.replace(_SPACE_MARK, " "))
+        return Piece.from_text(text)
+
+    def render(self, messages: Sequence[Message], options: Mapping[str, Any]) -> str:
+        """Return the prompt that asks for the next assistant turn, by the tokenizer's own template.
+
+        Without a template the turns' texts stand one after another.
+
+        Raises:
+            ContextError: the template refuses these turns.
+
+        """
+        if not self.has_template:
+            return "\n".join(message.content for message in messages)
+        try:
+            return str(
+                self.inner.apply_chat_template(
+                    [message.to_dict() for message in messages],
+                    tokenize=False,
+                    add_generation_prompt=True,
+                    **options,
+                )
+            )
+        except Exception as error:
+            roles = [message.role for message in messages]
+            msg = f"the chat template of {self.inner.name_or_path!r} refused turns of roles {roles}: {error}"
+            raise ContextError(msg) from error
+
+
+def check_same_tokens(student: Tokenizer, teacher: Tokenizer, names: tuple[str, str]) -> int:
+    """Return how many ids two tokenizers share, counting from 0.
+
+    Args:
+        student, teacher: the tokenizers.
+        names: what to call their models in an error.
+
+    Raises:
+        TokenizerMismatchError: an id means one token here and another there.
+
+    """
+    shared = min(student.size, teacher.size)
+    if student is teacher or student.vocabulary() == teacher.vocabulary():
+        return shared
+    theirs = {token: text for text, token in teacher.vocabulary().items()}
+    for text, token in sorted(student.vocabulary().items(), key=lambda entry: entry[1]):
+        if token in theirs and theirs[token] != text:
+            msg = (
+                f"teacher {names[1]!r} and student {names[0]!r} have different tokenizers: id {token} is "
+                f"{theirs[token]!r} to the teacher and {text!r} to the student ({teacher.size} and {student.size} "
+                "tokens). Expected one tokenizer for both. Choose a teacher of the student's family"
+            )
+            raise TokenizerMismatchError(msg)
+    return shared

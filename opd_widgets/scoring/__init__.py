@@ -1,0 +1,1 @@
+"""Rollouts and teachers in, scores out."""

@@ -1,0 +1,159 @@
+"""Score rollouts under several teachers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from tqdm.auto import tqdm
+
+from opd_widgets.data.scores import RolloutScores, Scores
+from opd_widgets.scoring.batch import Options, score_batch
+from opd_widgets.scoring.noise import noise_bands
+from opd_widgets.scoring.plan import plan_batches
+from opd_widgets.scoring.prepare import Task, check_rollouts, check_teachers, make_task
+
+if TYPE_CHECKING:
+    from opd_widgets.data.piece import Piece
+    from opd_widgets.data.rollout import Rollout
+    from opd_widgets.models.protocol import Model
+    from opd_widgets.models.teacher import Teacher
+
+
+def score(
+    rollouts: Sequence[Rollout],
+    student: Model,
+    teachers: Mapping[str, Teacher],
+    *,
+    options: Options | None = None,
+    noise_rollouts: int = 8,
+    progress: bool = True,
+) -> Scores:
+    """Score rollouts: every signal of tiers L1 to L3, for every teacher, at every response token.
+
+    Args:
+        rollouts: what the student wrote. Text without ids is tokenised here and marked "retokenised".
+        student: who wrote it.
+        teachers: by name; may be empty for the student's own signals.
+        options: sizes and signal parameters; see `Options`.
+        noise_rollouts: how many rollouts are scored a second time, at another batch size and padding, to measure the
+            noise band; 0 leaves it unmeasured.
+        progress: whether to draw a progress bar.
+
+    Returns:
+        Scores in the order given. Log-probabilities in nats; NaN where there is no value.
+
+    Raises:
+        InvalidInputError: no rollouts, or arguments of the wrong kind.
+        RolloutError: an id outside the student's vocabulary.
+        TokenizerMismatchError: a teacher numbers tokens differently.
+        ContextError: a context has no text for a rollout.
+        LengthLimitError: a prompt and response are longer than a model takes. Nothing is cut.
+
+    Example:
+        >>> lab = opd.demo()
+        >>> scores = opd.score(lab.rollouts, lab.student, lab.teachers)
+        >>> scores.to_pandas().groupby("teacher")["advantage"].mean()  # doctest: +SKIP
+
+    """
+    options = options or Options()
+    shared = check_teachers(student, teachers)
+    ready = check_rollouts(rollouts, student)
+    tasks = [make_task(rollout, student, teachers) for rollout in ready]
+    items: list[RolloutScores | None] = [None] * len(tasks)
+    total = sum(len(rollout) for rollout in ready)
+    with tqdm(total=total, desc="scoring", unit="tok", disable=not progress, leave=False) as bar:
+        for index, item in iterate(tasks, student, teachers, shared, options):
+            items[index] = item
+            bar.update(len(ready[index]))
+    done = tuple(item for item in items if item is not None)
+    return Scores(
+        rollouts=ready,
+        student=student.name,
+        teachers={name: teacher.info(name, student) for name, teacher in teachers.items()},
+        items=done,
+        pieces=pieces_of(ready, done, student),
+        questions={rollout.question: _title(rollout) for rollout in ready if rollout.question},
+        noise=_noise(tasks, done, student, teachers, shared, options, noise_rollouts),
+        settings={**options.settings.to_dict(), "top_k": options.top_k},
+        notes=compare_provenance(student, teachers),
+    )
+
+
+def iterate(
+    tasks: Sequence[Task],
+    student: Model,
+    teachers: Mapping[str, Teacher],
+    shared: Mapping[str, int],
+    options: Options,
+    checkpoint: Callable[[], None] = lambda: None,
+) -> Iterator[tuple[int, RolloutScores]]:
+    """Yield (index, scores) as batches end; `checkpoint` is called between steps and may raise to stop."""
+    lengths = [_longest(task) for task in tasks]
+    for batch in plan_batches(lengths, options.batch_tokens, options.batch_rows):
+        found = score_batch([tasks[i] for i in batch], student, teachers, shared, options, checkpoint)
+        yield from zip(batch, found, strict=True)
+
+
+def _longest(task: Task) -> int:
+    prompts = [task.rollout.prompt_len, *(len(prompt.ids) for prompt in task.prompts.values())]
+    return max(prompts) + len(task.rollout)
+
+
+def _noise(
+    tasks: Sequence[Task],
+    done: Sequence[RolloutScores],
+    student: Model,
+    teachers: Mapping[str, Teacher],
+    shared: Mapping[str, int],
+    options: Options,
+    count: int,
+) -> dict[str, float]:
+    """Score a few rollouts of spread lengths again, three at a time and filled up on the other side, and compare."""
+    filled = [index for index, task in enumerate(tasks) if len(task.rollout)]
+    if not filled or count < 1:
+        return {}
+    by_length = sorted(filled, key=lambda index: _longest(tasks[index]))
+    picked = [by_length[i] for i in np.unique(np.linspace(0, len(by_length) - 1, count).round().astype(int))]
+    other = replace(options, batch_rows=3, padding="left" if options.padding == "right" else "right")
+    again = dict(iterate([tasks[i] for i in picked], student, teachers, shared, other))
+    return noise_bands([done[i] for i in picked], [again[i] for i in range(len(picked))])
+
+
+def pieces_of(rollouts: Sequence[Rollout], items: Sequence[RolloutScores], student: Model) -> dict[int, Piece]:
+    """Return what every id in prompts, responses and top-k stands for."""
+    found: set[int] = set()
+    for rollout, item in zip(rollouts, items, strict=True):
+        found.update(np.unique(rollout.token_ids).tolist())
+        found.update(top_ids(item))
+    return {token: student.tokenizer.piece(token) for token in sorted(found) if token >= 0}
+
+
+def top_ids(item: RolloutScores) -> set[int]:
+    """Return every id in a rollout's top-k and in its teachers' prompts."""
+    tracks = [item.student, *(teacher.track for teacher in item.teachers.values())]
+    arrays = [track.topk.ids for track in tracks if track.topk is not None]
+    arrays += [teacher.prompt_ids for teacher in item.teachers.values()]
+    return set(np.unique(np.concatenate([array.ravel() for array in arrays])).tolist()) if arrays else set()
+
+
+def compare_provenance(student: Model, teachers: Mapping[str, Teacher]) -> tuple[str, ...]:
+    """Return a warning a teacher whose log-probabilities come from another kind of computation, and issue it."""
+    notes = []
+    for name, teacher in teachers.items():
+        unlike = student.provenance.differences(teacher.model.provenance)
+        if unlike:
+            notes.append(f"{name} and the student are not alike in {'; '.join(unlike)}: small differences may be that")
+    for note in notes:
+        warnings.warn(note, stacklevel=3)
+    return tuple(notes)
+
+
+def _title(rollout: Rollout) -> str:
+    if rollout.messages is not None:
+        users = [message.content for message in rollout.messages if message.role == "user"]
+        return users[-1] if users else ""
+    return rollout.prompt_text or ""

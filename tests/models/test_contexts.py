@@ -1,0 +1,80 @@
+"""What a teacher sees: its own template, its own keyword arguments, the context where it belongs."""
+
+from __future__ import annotations
+
+import pytest
+
+import opd_widgets as opd
+from opd_widgets.errors import ContextError
+from tests import tiny
+
+ROLLOUT = opd.Rollout(
+    id="r", prompt_ids=[3, 9, 4], response_ids=[8], messages=[opd.Message("user", "1+2=?")], question="q"
+)
+
+
+def prompt(context=None, model=None, **kwargs):
+    model = model or tiny.model(0)
+    made = opd.Teacher(model, context, **kwargs).prompt(ROLLOUT)
+    return model.tokenizer.decode(made.ids)
+
+
+def test_the_five_kinds_of_the_paper():
+    c = opd.contexts
+    assert prompt(c.one_correct("3", template="sol {correct}")) == "<u>1+2=?\n\nsol 3\n<a>"
+    assert prompt(c.summary("3", template="sum {correct}")) == "<u>1+2=?\n\nsum 3\n<a>"
+    both = "right {correct} wrong {wrong}"
+    assert prompt(c.one_correct_one_wrong("3", "4", template=both)) == "<u>1+2=?\n\nright 3 wrong 4\n<a>"
+    assert prompt(c.summary_one_correct_one_wrong("3", "4", template=both)) == "<u>1+2=?\n\nright 3 wrong 4\n<a>"
+    assert c.one_correct("3", author="32b").kind == "one_correct_by_author"
+    assert "32b" in c.one_correct("3", author="32b").description
+
+
+def test_the_default_wording_holds_both_solutions_and_the_warning():
+    text = opd.contexts.one_correct_one_wrong("A", "B").text_for(ROLLOUT)
+    assert text.index("A") < text.index("do not imitate") < text.index("B")
+
+
+def test_braces_in_a_solution_are_text():
+    context = opd.contexts.one_correct(r"\frac{1}{2} {wrong}")
+    assert r"\frac{1}{2} {wrong}" in context.text_for(ROLLOUT)
+
+
+def test_in_a_system_turn_of_its_own_or_at_the_end_of_the_one_there_is():
+    context = opd.contexts.free_text("hint", placement="system")
+    assert prompt(context) == "<s>hint\n<u>1+2=?\n<a>"
+    turns = (opd.Message("system", "be brief"), *ROLLOUT.messages)
+    assert context.insert("hint", turns)[0] == opd.Message("system", "be brief\n\nhint")
+
+
+def test_a_text_for_every_question_or_a_function_of_the_rollout():
+    assert "for q" in prompt(opd.contexts.free_text({"q": "for q"}))
+    assert "from r" in prompt(opd.contexts.free_text(lambda rollout: f"from {rollout.id}"))
+    with pytest.raises(ContextError, match="returned int"):
+        prompt(opd.contexts.free_text(lambda _: 3))
+
+
+def test_an_empty_context_leaves_the_prompt_as_it_is():
+    assert prompt(opd.contexts.free_text("")) == "<u>1+2=?\n<a>"
+
+
+def test_an_external_teacher_uses_its_own_template_and_arguments():
+    template = "{% for m in messages %}q {{ m['content'] }}{% endfor %}{% if thinking %} t{% endif %}:"
+    other = opd.HFModel((tiny.qwen(1), tiny.tokenizer(template=template)), device="cpu", name="llama-like")
+    assert prompt(model=other) == "q 1+2=?:"
+    assert prompt(model=other, chat_template_kwargs={"thinking": True}) == "q 1+2=? t:"
+
+
+def test_a_rollout_of_ids_alone_keeps_its_prompt():
+    bare = opd.Rollout(id="b", prompt_ids=[3, 9], response_ids=[8])
+    assert opd.Teacher(tiny.model(1)).prompt(bare).ids.tolist() == [3, 9]
+
+
+def test_a_model_without_a_template_gets_the_text():
+    plain = opd.HFModel((tiny.qwen(2), tiny.tokenizer(template=None)), device="cpu", name="base")
+    assert prompt(opd.contexts.free_text("hint"), model=plain) == "1+2=?\n\nhint"
+
+
+def test_editing_a_teacher_without_a_context_says_what_to_do():
+    with pytest.raises(ContextError, match="free_text"):
+        opd.Teacher(tiny.model(0)).prompt(ROLLOUT, "text")

@@ -1,0 +1,82 @@
+"""One worker: in order, newest of a key wins, cancel takes effect at the next checkpoint."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from opd_widgets.errors import Cancelled
+from opd_widgets.scoring.jobs import Worker
+
+WAIT = 10
+
+
+@pytest.fixture
+def gate():
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def until(gate):
+    def work(job):
+        while not gate.is_set():
+            job.checkpoint()
+            time.sleep(0.005)
+
+    return work
+
+
+def test_jobs_run_in_order_on_one_other_thread():
+    worker, seen = Worker(), []
+    jobs = [worker.submit(i, lambda _, i=i: seen.append((i, threading.get_ident()))) for i in range(5)]
+    assert all(job.wait(WAIT) for job in jobs)
+    assert [i for i, _ in seen] == list(range(5))
+    assert len({thread for _, thread in seen}) == 1
+    assert seen[0][1] != threading.get_ident()
+
+
+def test_the_newest_of_a_key_wins_and_others_are_left_alone(gate):
+    worker, seen = Worker(), []
+    running = worker.submit("edit", until(gate))
+    other = worker.submit("other", lambda _: seen.append("other"))
+    second = worker.submit("edit", lambda _: seen.append("second"))
+    newest = worker.submit("edit", lambda _: seen.append("newest"))
+    assert newest.wait(WAIT)
+    assert other.wait(WAIT)
+    assert seen == ["other", "newest"]
+    assert isinstance(running.error, Cancelled)
+    assert isinstance(second.error, Cancelled)
+
+
+def test_cancel_stops_what_runs_and_drops_what_waits(gate):
+    worker = Worker()
+    running = worker.submit("a", until(gate))
+    waiting = worker.submit("b", lambda _: None)
+    assert worker.cancel("b")
+    assert worker.cancel("a")
+    assert running.wait(WAIT)
+    assert isinstance(running.error, Cancelled)
+    assert isinstance(waiting.error, Cancelled)
+    assert not worker.cancel("a")
+
+
+def test_an_error_is_kept_and_the_worker_goes_on():
+    worker = Worker()
+    bad = worker.submit("a", lambda _: 1 / 0)
+    good = worker.submit("b", lambda _: None)
+    assert good.wait(WAIT)
+    assert isinstance(bad.error, ZeroDivisionError)
+    assert good.error is None
+
+
+def test_the_thread_lives_only_while_there_is_work():
+    worker = Worker()
+    assert worker.submit("a", lambda _: None).wait(WAIT)
+    deadline = time.monotonic() + WAIT
+    while worker._thread is not None and time.monotonic() < deadline:
+        time.sleep(0.005)
+    assert worker._thread is None
+    assert worker.submit("a", lambda _: None).wait(WAIT)
