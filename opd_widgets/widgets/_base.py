@@ -1,0 +1,110 @@
+"""What all widgets share: the built front end, selection traits, a short repr."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+
+from opd_widgets.data.scores import Scores
+from opd_widgets.errors import InvalidInputError
+from opd_widgets.measures.signals import get_signal
+from opd_widgets.widgets._traits import ScoresTrait
+
+STATIC = Path(__file__).resolve().parent.parent / "static"
+
+UNBUILT = """
+export default {
+  render({ el }) {
+    const note = document.createElement("pre");
+    note.textContent =
+      "opd_widgets: the front end of this checkout has not been built.\\n" +
+      "Run `make build-js` (Node 20 or newer) in the checkout, then restart the kernel.";
+    el.append(note);
+  },
+};
+"""
+
+
+def bundle(stem: str, suffix: str) -> Path | str:
+    """Return a built file of the front end; where it is missing, a note in its place and no error on import."""
+    path = STATIC / f"{stem}.{suffix}"
+    if path.exists():
+        return path
+    return UNBUILT if suffix == "js" else ""
+
+
+class ScoresWidget(anywidget.AnyWidget):
+    """A view of scores with a selection that both sides read and write.
+
+    Traits:
+        scores (Scores): what is shown. Assign new ones to show those.
+        rollout (int, 0): index of the selected rollout.
+        token (int, -1): index of the selected response token; -1 is none.
+        teacher (str): name of the selected teacher; the first one by default.
+        signal (str, "advantage"): registry name of the signal in colour.
+        live (dict): what was rescored under edited contexts; written by Python only.
+    """
+
+    scores = ScoresTrait().tag(sync=True)
+    live = traitlets.Dict(default_value={"entries": [], "vocab": {}}).tag(sync=True)
+    rollout = traitlets.Int(0).tag(sync=True)
+    token = traitlets.Int(-1).tag(sync=True)
+    teacher = traitlets.Unicode("").tag(sync=True)
+    signal = traitlets.Unicode("advantage").tag(sync=True)
+
+    def __init__(self, scores: Scores, **traits: Any) -> None:
+        if not isinstance(scores, Scores):
+            msg = f"found {type(scores).__name__}, expected opd.Scores as opd.score(rollouts, student, teachers) returns them"
+            raise InvalidInputError(msg)
+        traits.setdefault("teacher", next(iter(scores.teachers), ""))
+        super().__init__(scores=scores, **traits)
+
+    def __repr__(self) -> str:
+        """Say what is shown, in one line: this is what a reader of a saved notebook sees without the widget."""
+        return f"{type(self).__name__}({self.scores!r})"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """Show the widget, with the short repr for hosts that cannot."""
+        shown = super()._repr_mimebundle_(**kwargs)
+        data = shown[0] if isinstance(shown, tuple) else shown
+        if isinstance(data, dict):
+            data["text/plain"] = repr(self)
+        return shown
+
+    @traitlets.observe("scores")
+    def _keep_selection(self, change: dict[str, Any]) -> None:
+        """Keep the selection where the new scores have it, and move it to the start where they do not."""
+        if change["old"] is traitlets.Undefined or change["old"] is None:
+            return
+        self.live = {"entries": [], "vocab": {}}
+        self.rollout = min(self.rollout, max(0, len(self.scores) - 1))
+        if self.teacher not in self.scores.teachers:
+            self.teacher = next(iter(self.scores.teachers), "")
+
+    @traitlets.validate("rollout")
+    def _check_rollout(self, proposal: dict[str, Any]) -> int:
+        value = int(proposal["value"])
+        if not 0 <= value < max(1, len(self.scores)):
+            msg = f"found rollout={value}, expected 0 to {len(self.scores) - 1}"
+            raise InvalidInputError(msg)
+        return value
+
+    @traitlets.validate("token")
+    def _check_token(self, proposal: dict[str, Any]) -> int:
+        value = int(proposal["value"])
+        if value < -1:
+            msg = f"found token={value}, expected -1 (none) or the index of a response token"
+            raise InvalidInputError(msg)
+        return value
+
+    @traitlets.validate("teacher")
+    def _check_teacher(self, proposal: dict[str, Any]) -> str:
+        value = str(proposal["value"])
+        return self.scores.check_teacher(value) if self.scores.teachers else value
+
+    @traitlets.validate("signal")
+    def _check_signal(self, proposal: dict[str, Any]) -> str:
+        return get_signal(str(proposal["value"])).name

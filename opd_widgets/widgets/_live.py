@@ -1,0 +1,172 @@
+"""Live scoring under edited contexts: validate now, score in the worker, hand the results out as they come."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from opd_widgets.data.rollout import Rollout
+from opd_widgets.data.scores import Scores, TeacherScores
+from opd_widgets.errors import Cancelled, InvalidInputError
+from opd_widgets.scoring.batch import Options
+from opd_widgets.scoring.jobs import WORKER, Job
+from opd_widgets.scoring.prepare import Task, check_teachers, make_task
+from opd_widgets.scoring.score import iterate, top_ids
+
+if TYPE_CHECKING:
+    from opd_widgets.data.piece import Piece
+    from opd_widgets.models.protocol import Model
+    from opd_widgets.models.teacher import Teacher
+
+INTERVAL = 0.1  # seconds between two updates: hosts drop messages that come faster
+Edit = tuple[str, int]  # teacher, index of the rollout
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a job is; the front end's `JobTrait`."""
+
+    state: str
+    teacher: str | None = None
+    question: str | None = None
+    done: int = 0
+    total: int = 0
+    seconds: float = 0.0
+    message: str = ""
+
+
+@dataclass
+class LiveScoring:
+    """Scores rollouts again when a context is edited.
+
+    Args:
+        scores: what is being shown.
+        student, teachers: who scores.
+        options: sizes and signal parameters.
+        publish: called in the worker's thread with progress, at most ten times a second, and at every end.
+
+    """
+
+    scores: Scores
+    student: Model
+    teachers: Mapping[str, Teacher]
+    options: Options
+    publish: Callable[[Progress], None]
+    edited: dict[Edit, TeacherScores] = field(default_factory=dict)
+    pieces: dict[int, Piece] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        """Check once that the teachers fit."""
+        self._shared = check_teachers(self.student, self.teachers)
+
+    def edit(self, teacher: str, rollout: int, text: str) -> tuple[Job, int]:
+        """Queue the rollouts of one question under a new context; an older edit of the same one gives way.
+
+        Args:
+            teacher: whose context.
+            rollout: index of the rollout in view; it is scored first.
+            text: the privileged text.
+
+        Returns:
+            The job, and how many rollouts it scores.
+
+        Raises:
+            ContextError: the teacher has no context.
+            LengthLimitError: the prompt and a response would be longer than the model takes.
+
+        """
+        question = self.scores.rollouts[rollout].question
+        indices = self._of_question(rollout)
+        one = {teacher: self._teacher(teacher)}
+        tasks = {i: make_task(self.scores.rollouts[i], self.student, one, {teacher: text}) for i in indices}
+        job = WORKER.submit(self._key(teacher, question), lambda job: self._run(job, teacher, question, tasks))
+        return job, len(tasks)
+
+    def cancel(self, teacher: str, rollout: int) -> bool:
+        """Stop the job of an edit; what it has scored so far stays."""
+        return WORKER.cancel(self._key(teacher, self.scores.rollouts[rollout].question))
+
+    def reset(self, teacher: str, rollout: int) -> None:
+        """Forget the edits of one question and show the context it was first scored with."""
+        self._teacher(teacher)
+        self.cancel(teacher, rollout)
+        with self.lock:
+            for index in self._of_question(rollout):
+                self.edited.pop((teacher, index), None)
+
+    def merged(self) -> Scores:
+        """Return the scores with all edits in their place."""
+        scores = self.scores
+        with self.lock:
+            for (teacher, index), scored in self.edited.items():
+                scores = scores.with_rollout(index, teacher, scored)
+        return scores
+
+    def _teacher(self, name: str) -> Teacher:
+        if name not in self.teachers:
+            msg = f"no teacher {name!r}; there are {list(self.teachers)}"
+            raise InvalidInputError(msg)
+        return self.teachers[name]
+
+    def _key(self, teacher: str, question: str) -> tuple[int, str, str]:
+        return (id(self), teacher, question)
+
+    def _of_question(self, rollout: int) -> list[int]:
+        rollouts: tuple[Rollout, ...] = self.scores.rollouts
+        question = rollouts[rollout].question
+        others = [i for i, r in enumerate(rollouts) if question and r.question == question and i != rollout]
+        return [rollout, *others]
+
+    def _run(self, job: Job, teacher: str, question: str, tasks: Mapping[int, Task]) -> None:
+        steps = _Steps(self.publish, teacher, question, len(tasks))
+        one = {teacher: self.teachers[teacher]}
+        try:
+            steps.say("running", force=True)
+            order = list(tasks)
+            for group in (order[:1], order[1:]):  # the rollout in view recolours first
+                some = [tasks[i] for i in group]
+                for index, item in iterate(some, self.student, one, self._shared, self.options, job.checkpoint):
+                    self._keep(job, (teacher, group[index]), item.teachers[teacher], top_ids(item))
+                    steps.done += 1
+                    steps.say("running")
+            steps.say("done", force=True)
+        except Cancelled:
+            if WORKER.newest(self._key(teacher, question)) in (None, job):
+                steps.say("cancelled", force=True)
+            raise
+        except Exception as error:
+            steps.say("failed", message=f"{type(error).__name__}: {error}", force=True)
+            raise
+
+    def _keep(self, job: Job, edit: Edit, scored: TeacherScores, ids: set[int]) -> None:
+        tokenizer = self.teachers[edit[0]].model.tokenizer
+        with self.lock:
+            job.checkpoint()  # under the lock: a result that comes after a reset is thrown away
+            self.edited[edit] = scored
+            for token in ids:
+                if token >= 0 and token not in self.scores.pieces and token not in self.pieces:
+                    self.pieces[token] = tokenizer.piece(token)
+
+
+@dataclass
+class _Steps:
+    publish: Callable[[Progress], None]
+    teacher: str
+    question: str
+    total: int
+    done: int = 0
+    started: float = field(default_factory=time.monotonic)
+    said: float = 0.0
+
+    def say(self, state: str, *, message: str = "", force: bool = False) -> None:
+        now = time.monotonic()
+        if force or now - self.said >= INTERVAL:
+            self.said = now
+            took = round(now - self.started, 3)
+            self.publish(Progress(state, self.teacher, self.question, self.done, self.total, took, message))
+
+

@@ -1,0 +1,45 @@
+"""Requests from the front end: an id, an answer or an error with its class and text.
+
+The front end's half is `js/src/model/rpc.ts`. A handler runs in whatever thread the host delivers messages on, so it
+only validates and enqueues; heavy work belongs to the worker in `scoring.jobs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Handler = Callable[..., Mapping[str, Any]]
+
+
+class Rpc:
+    """Answers a widget's custom messages.
+
+    Args:
+        widget: an ipywidgets widget.
+        methods: what may be asked, by name; called with the request's params as keywords.
+        cancel: called with the id of a request that the front end gave up.
+
+    """
+
+    def __init__(self, widget: Any, methods: Mapping[str, Handler], cancel: Callable[[str], None]) -> None:
+        self._widget, self._methods, self._cancel = widget, dict(methods), cancel
+        widget.on_msg(self._receive)
+
+    def _receive(self, _: object, content: object, __: object) -> None:
+        if not isinstance(content, Mapping):
+            return
+        if content.get("kind") == "cancel":
+            self._cancel(str(content.get("id")))
+        elif content.get("kind") == "request":
+            self._widget.send(self._answer(content))
+
+    def _answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        head = {"kind": "response", "id": request.get("id")}
+        try:
+            method = self._methods[str(request.get("method"))]
+            result = method(request_id=str(request.get("id")), **request.get("params", {}))
+        except Exception as error:  # noqa: BLE001 - whatever went wrong is said where the request came from
+            text = str(error) or type(error).__name__
+            return {**head, "ok": False, "error": {"type": type(error).__name__, "message": text}}
+        return {**head, "ok": True, "result": dict(result)}

@@ -1,0 +1,102 @@
+"""One self-contained HTML page: a widget's state and the same bundle, opened from a file with no network.
+
+The host that reads it is `js/src/host/static_page.ts`. Text from rollouts stands in the page only inside JSON blocks that no
+HTML parser can leave; a content security policy allows no outside source.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+from pathlib import Path
+from typing import Any
+
+from opd_widgets.errors import MissingDependencyError
+from opd_widgets.widgets._base import STATIC, ScoresWidget
+
+_TRAITS = ("scores", "live", "rollout", "token", "teacher", "signal")
+_POLICY = "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+
+def write_page(widget: ScoresWidget, path: str | Path, title: str = "opd_widgets") -> Path:
+    """Write a widget as one HTML file that reads without Python; scoring controls are hidden there.
+
+    Args:
+        widget: what to write, with its selection and edits.
+        path: where; an existing file is replaced when the page is complete.
+        title: the page's title.
+
+    Returns:
+        The path written.
+
+    Raises:
+        MissingDependencyError: the front end of this checkout has not been built.
+
+    """
+    path = Path(path)
+    beside = path.with_name(path.name + ".part")
+    beside.write_text(page_html(widget, title), encoding="utf-8")
+    beside.replace(path)
+    return path
+
+
+def page_html(widget: ScoresWidget, title: str = "opd_widgets") -> str:
+    """Return the page as text; see `write_page`."""
+    stem = _stem(widget)
+    state = widget.get_state(list(_TRAITS))
+    page = {"widget": stem, "state": {**state, "job": {**_NO_JOB}}}
+    return _TEMPLATE.format(
+        policy=_POLICY,
+        title=html.escape(title),
+        css=_built(f"{stem}.css"),
+        state=_embed(_packed(page)),
+        bundle=_embed(_built(f"{stem}.js")),
+        host=_built("static_page.js"),
+    )
+
+
+_NO_JOB = {"state": "none", "teacher": None, "question": None, "done": 0, "total": 0, "seconds": 0.0, "message": ""}
+
+_TEMPLATE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<title>{title}</title>
+<style>body{{margin:0;padding:16px}}</style>
+<style>{css}</style></head>
+<body><div id="opd-mount"></div>
+<noscript>This page needs JavaScript.</noscript>
+<script type="application/json" id="opd-state">{state}</script>
+<script type="application/json" id="opd-bundle">{bundle}</script>
+<script>{host}</script>
+</body></html>
+"""
+
+
+def _stem(widget: ScoresWidget) -> str:
+    """Return the bundle's name: the module's, one stem for class, module and bundle."""
+    return type(widget).__module__.rpartition(".")[2]
+
+
+def _built(name: str) -> str:
+    path = STATIC / name
+    if not path.exists():
+        msg = f"the page needs the built front end and {name} is missing; run `make build-js` (Node 20 or newer) in the checkout"
+        raise MissingDependencyError(msg)
+    return path.read_text(encoding="utf-8")
+
+
+def _packed(value: Any) -> Any:
+    """Return a state with every buffer as base64 and every number JSON can hold."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return {"$buffer": base64.b64encode(bytes(value)).decode("ascii")}
+    if isinstance(value, dict):
+        return {str(key): _packed(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_packed(entry) for entry in value]
+    return value
+
+
+def _embed(value: object) -> str:
+    """Return JSON that cannot end the script element it stands in."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c").replace("\u2028", "\\u2028")

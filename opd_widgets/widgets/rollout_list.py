@@ -1,0 +1,24 @@
+"""The RolloutList: the rollouts with their outcomes and profiles."""
+
+from __future__ import annotations
+
+from opd_widgets.widgets._base import ScoresWidget, bundle
+
+
+class RolloutList(ScoresWidget):
+    """See the rollouts with their outcomes and profiles.
+
+    Shares the traits of all views of scores, so that several link with `traitlets.link` or `ipywidgets.jslink`.
+
+    Example:
+        >>> strip = opd.RolloutList(scores, rollout=2, teacher="Self-1C")
+        >>> traitlets.link((strip, "token"), (other, "token"))  # doctest: +SKIP
+
+    Limits: reading only; contexts are edited in the Explorer.
+
+    Traits:
+        scores, rollout, token, teacher, signal, live: see `ScoresWidget`.
+    """
+
+    _esm = bundle("rollout_list", "js")
+    _css = bundle("rollout_list", "css")
