@@ -35,7 +35,7 @@ JS_SOURCES := $(shell find js -path js/node_modules -prune -o -type f -print 2>/
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
-demo: $(LAB_STAMP) build-js ## Score the lab, write demo.html, open JupyterLab (LAB=0: without it)
+demo: $(LAB_STAMP) build-js ## Score the lab, write the offline page, open JupyterLab (LAB=0: without it)
 	$(BIN)/opd-widgets demo $(if $(filter 0,$(LAB)),--no-lab)
 
 test: lint test-js test-py test-browser test-notebooks ## Every check and every test
@@ -74,7 +74,7 @@ wheel: $(DEV_STAMP) $(NODE_STAMP) ## sdist and wheel in dist/
 	$(BIN)/python -m build --no-isolation
 
 clean: ## Remove what was made, .venv and node_modules too
-	rm -rf .venv js/node_modules opd_widgets/static dist build demo.html
+	rm -rf .venv js/node_modules opd_widgets/static dist build opd-widgets-demo
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find opd_widgets tests -name __pycache__ -prune -exec rm -rf {} +
 

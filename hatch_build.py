@@ -48,14 +48,10 @@ def _npm() -> str:
     """The path of npm, or an error that says what is missing and what to do."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if node is None or npm is None:
-        missing = " and ".join(
-            name for name, path in [("node", node), ("npm", npm)] if path is None
-        )
+        missing = " and ".join(name for name, path in [("node", node), ("npm", npm)] if path is None)
         found = f"found no {missing} on PATH"
     else:
-        version = subprocess.run(
-            [node, "--version"], capture_output=True, text=True, check=True
-        ).stdout.strip()
+        version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout.strip()
         if int(version.lstrip("v").split(".")[0]) >= NODE_NEEDED:
             return npm
         found = f"found Node {version} at {node}"

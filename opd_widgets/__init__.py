@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from opd_widgets.models.hf import HFModel
     from opd_widgets.models.protocol import Sampling
     from opd_widgets.models.teacher import Teacher
-    from opd_widgets.scoring.batch import Options
+    from opd_widgets.scoring.panel import Options
     from opd_widgets.scoring.sample import sample_rollouts
     from opd_widgets.scoring.score import score
     from opd_widgets.widgets.explorer import Explorer
+    from opd_widgets.widgets.page import write_page
     from opd_widgets.widgets.rollout_list import RolloutList
     from opd_widgets.widgets.token_panel import TokenPanel
     from opd_widgets.widgets.token_strip import TokenStrip
@@ -39,7 +40,7 @@ _HOME = {
     "LogprobTrack": "data.track",
     "Message": "data.message",
     "OpdError": "errors",
-    "Options": "scoring.batch",
+    "Options": "scoring.panel",
     "Provenance": "data.track",
     "Question": "data.question",
     "Rollout": "data.rollout",
@@ -56,6 +57,7 @@ _HOME = {
     "read_rollouts": "data.readers",
     "sample_rollouts": "scoring.sample",
     "score": "scoring.score",
+    "write_page": "widgets.page",
     "write_rollouts": "data.readers.own",
 }
 
@@ -84,6 +86,7 @@ __all__ = [
     "read_rollouts",
     "sample_rollouts",
     "score",
+    "write_page",
     "write_rollouts",
 ]
 
@@ -93,7 +96,7 @@ except PackageNotFoundError:  # a checkout that was never installed
     __version__ = "0+unknown"
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the public name stands for
+def __getattr__(name: str) -> Any:
     """Load a public name on first use."""
     if name not in _HOME:
         msg = f"module 'opd_widgets' has no attribute {name!r}"

@@ -21,7 +21,7 @@ class Message:
         return {"role": self.role, "content": self.content}
 
     @classmethod
-    def parse(cls, raw: Message | Mapping[str, Any]) -> Message:
+    def parse(cls, raw: object) -> Message:
         """Read a turn from a mapping; content may be a string or a list of text parts.
 
         Raises:
@@ -30,10 +30,12 @@ class Message:
         """
         if isinstance(raw, Message):
             return raw
-        if not isinstance(raw, Mapping) or not isinstance(raw.get("role"), str):
+        fields: Mapping[str, Any] = raw if isinstance(raw, Mapping) else {}
+        role = fields.get("role")
+        if not isinstance(role, str):
             msg = f"found {raw!r} as a message, expected a mapping with 'role' and 'content'"
             raise InvalidInputError(msg)
-        return cls(raw["role"], _text(raw.get("content")))
+        return cls(role, _text(fields.get("content")))
 
 
 def parse_messages(raw: str | Sequence[Message | Mapping[str, Any]]) -> tuple[Message, ...]:

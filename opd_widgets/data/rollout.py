@@ -93,7 +93,8 @@ class Rollout:
         pieces.update({f"track {name!r}": len(track) for name, track in self.tracks.items()})
         for name, found in pieces.items():
             if found != length:
-                msg = f"rollout {self.id!r} has {length} response tokens and {name} has {found} values; expected one a token"
+                what = f"{length} response tokens and {name} has {found} values"
+                msg = f"rollout {self.id!r} has {what}; expected one a token"
                 raise RolloutError(msg)
         self._set("response_mask", mask)
 
@@ -159,7 +160,8 @@ def _ids(name: str, rollout: str, raw: ArrayLike) -> NDArray[np.int32]:
     if array.size == 0:
         return np.zeros(0, np.int32)
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
-        msg = f"rollout {rollout!r}: {name} has shape {array.shape} and dtype {array.dtype}; expected a flat list of integers"
+        what = f"shape {array.shape} and dtype {array.dtype}"
+        msg = f"rollout {rollout!r}: {name} has {what}; expected a flat list of integers"
         raise RolloutError(msg)
     if array.min() < 0 or array.max() > _IDS.max:
         bad = int(array.min()) if array.min() < 0 else int(array.max())

@@ -188,32 +188,28 @@ class Scores:
         Columns: rollout, position, token_id, token, teacher, then one a signal under its registry name.
         `position` counts response tokens from 0; `rollout` is the index into `rollouts`.
         """
-        import pandas as pd  # noqa: PLC0415 - half a second that a widget alone need not pay
+        import pandas as pd  # half a second that a widget alone need not pay
 
         frames = [
-            self._frame(pd, index, teacher)
-            for index in range(len(self))
-            for teacher in self.teachers
+            pd.DataFrame(self._columns(index, teacher)) for index in range(len(self)) for teacher in self.teachers
         ]
         if not frames:
             return pd.DataFrame(columns=["rollout", "position", "token_id", "token", "teacher"])
         return pd.concat(frames, ignore_index=True)
 
-    def _frame(self, pd: Any, index: int, teacher: str) -> pd.DataFrame:  # noqa: ANN401 - the pandas module
+    def _columns(self, index: int, teacher: str) -> dict[str, Any]:
         rollout, item = self.rollouts[index], self.items[index]
-        ids = rollout.response_ids if rollout.response_ids is not None else np.full(len(rollout), -1)
-        tokens = rollout.tokens or [token_text(self.pieces.get(int(token))) for token in ids]
-        columns: dict[str, Any] = {
-            "rollout": index,
-            "position": np.arange(len(rollout)),
+        length = len(rollout)
+        ids = rollout.response_ids if rollout.response_ids is not None else np.full(length, -1)
+        return {
+            "rollout": np.full(length, index),
+            "position": np.arange(length),
             "token_id": ids,
-            "token": list(tokens),
-            "teacher": teacher,
+            "token": list(rollout.tokens or [token_text(self.pieces.get(int(token))) for token in ids]),
+            "teacher": [teacher] * length,
+            **item.signals,
+            **item.teachers[teacher].signals,
         }
-        frame = pd.DataFrame(columns, index=range(len(rollout)))
-        for name, values in {**item.signals, **item.teachers[teacher].signals}.items():
-            frame[name] = values
-        return frame
 
 
 def token_text(piece: Piece | None) -> str:

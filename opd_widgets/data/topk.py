@@ -53,5 +53,6 @@ class TopK:
 
     @property
     def used(self) -> NDArray[np.bool_]:
-        """bool [R, K]: columns that hold a token."""
-        return self.ids != UNUSED_ID
+        """Bool [R, K]: columns that hold a token."""
+        used: NDArray[np.bool_] = self.ids != UNUSED_ID
+        return used

@@ -110,9 +110,7 @@ class LogprobTrack:
         return len(self.logprobs)
 
     @classmethod
-    def from_optional(
-        cls, values: Iterable[float | None], provenance: Provenance | None = None
-    ) -> LogprobTrack:
+    def from_optional(cls, values: Iterable[float | None], provenance: Provenance | None = None) -> LogprobTrack:
         """Make a track from a list in which None stands for missing."""
         filled = [np.nan if value is None else float(value) for value in values]
         return cls(np.asarray(filled, dtype=np.float32), provenance=provenance or Provenance())

@@ -11,6 +11,13 @@ import unicodedata
 _BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5")  # fillers that draw nothing
 _HIDDEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 _COMBINING = frozenset({"Mn", "Mc", "Me"})
+_MARKS = {
+    **{chr(code): chr(0x2400 + code) for code in range(0x20)},  # ␀ and its neighbours
+    "\n": "⏎",
+    "\t": "→",
+    " ": " ",
+    "\x7f": "␡",
+}
 DOTTED_CIRCLE = "\u25cc"  # what Unicode itself puts under a combining mark that stands alone
 
 
@@ -24,16 +31,8 @@ def visible_text(text: str) -> str:
 
 def _visible(char: str) -> str:
     code = ord(char)
-    if char == " ":
-        return char
-    if char == "\n":
-        return "⏎"
-    if char == "\t":
-        return "→"
-    if code < 0x20:
-        return chr(0x2400 + code)
-    if code == 0x7F:
-        return "␡"
+    if char in _MARKS:
+        return _MARKS[char]
     category = unicodedata.category(char)
     if category in _HIDDEN or char in _BLANK_LETTERS or _is_variation_selector(code):
         return f"⟨U+{code:04X}⟩"

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
-def top_k_overlap(
-    first: NDArray[np.integer], second: NDArray[np.integer], k: int
-) -> NDArray[np.float64]:
+def top_k_overlap(first: NDArray[np.integer], second: NDArray[np.integer], k: int) -> NDArray[np.float64]:
     """Return |top-k of first and of second| / k for every position (arXiv 2604.13016).
 
     Args:
-        first, second: int [R, K], likeliest first, -1 unused.
+        first: int [R, K], likeliest first, -1 unused.
+        second: the other list, of the same form.
         k: how many columns count; fewer where the lists are shorter.
 
     Returns:

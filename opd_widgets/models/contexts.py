@@ -1,7 +1,7 @@
 """Privileged contexts: what a self-distillation teacher sees and the student does not.
 
-The five kinds of *Unmasking On-Policy Distillation* (arXiv 2605.10889), and free text. A context's texts may differ from
-question to question: give a string for all of them, a mapping from question id, or a function of the rollout.
+The five kinds of *Unmasking On-Policy Distillation* (arXiv 2605.10889), and free text. A context's texts may differ
+from question to question: give a string for all of them, a mapping from question id, or a function of the rollout.
 """
 
 from __future__ import annotations
@@ -17,15 +17,17 @@ from opd_widgets.errors import ContextError
 Source = str | Mapping[str, str] | Callable[[Rollout], str]
 Placement = Literal["user", "system"]
 
-CORRECT = "Here is a correct solution to this problem:\n{correct}\n\nWith it in mind, solve the problem in your own words."
-SUMMARY = "Here is a summary of a correct solution to this problem:\n{correct}\n\nWith it in mind, solve the problem in your own words."
+_OWN_WORDS = "With it in mind, solve the problem in your own words."
+_OWN_WORDS_BOTH = "With both in mind, solve the problem in your own words."
+CORRECT = f"Here is a correct solution to this problem:\n{{correct}}\n\n{_OWN_WORDS}"
+SUMMARY = f"Here is a summary of a correct solution to this problem:\n{{correct}}\n\n{_OWN_WORDS}"
 CONTRAST = (
-    "Here is a correct solution to this problem:\n{correct}\n\nHere is an incorrect one; do not imitate it:\n{wrong}\n\n"
-    "With both in mind, solve the problem in your own words."
+    "Here is a correct solution to this problem:\n{correct}\n\n"
+    f"Here is an incorrect one; do not imitate it:\n{{wrong}}\n\n{_OWN_WORDS_BOTH}"
 )
 SUMMARY_CONTRAST = (
-    "Here is a summary of a correct solution to this problem:\n{correct}\n\nHere is a summary of an incorrect one; do not "
-    "imitate it:\n{wrong}\n\nWith both in mind, solve the problem in your own words."
+    "Here is a summary of a correct solution to this problem:\n{correct}\n\n"
+    f"Here is a summary of an incorrect one; do not imitate it:\n{{wrong}}\n\n{_OWN_WORDS_BOTH}"
 )
 
 
@@ -86,14 +88,15 @@ def _resolve(name: str, source: Source, rollout: Rollout) -> str:
         if rollout.question not in source:
             known = ", ".join(list(map(repr, source))[:3])
             msg = (
-                f"the context has no {name} text for question {rollout.question!r} (it has {len(source)}: {known}, ...). "
-                "Give one for every question, or a function of the rollout"
+                f"the context has no {name} text for question {rollout.question!r} "
+                f"(it has {len(source)}: {known}, ...). Give one for every question, or a function of the rollout"
             )
             raise ContextError(msg)
         return source[rollout.question]
     text = source(rollout)
     if not isinstance(text, str):
-        msg = f"the context's {name} function returned {type(text).__name__} for rollout {rollout.id!r}, expected a string"
+        kind = type(text).__name__
+        msg = f"the context's {name} function returned {kind} for rollout {rollout.id!r}, expected a string"
         raise ContextError(msg)
     return text
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
+from transformers.utils import logging
 
 from opd_widgets.data.track import Provenance
 from opd_widgets.errors import InvalidInputError, ModelLoadError
@@ -31,8 +32,8 @@ class HFModel:
     Example:
         >>> student = HFModel("Qwen/Qwen3-0.6B", device="cuda", dtype="bfloat16")  # doctest: +SKIP
 
-    Limits: decoder-only models whose logits are a linear head on the last hidden state, with or without soft capping or
-    a scale; the first use checks that and says so where it does not hold.
+    Limits: decoder-only models whose logits are a linear head on the last hidden state, with or without soft capping
+    or a scale; the first use checks that and says so where it does not hold.
 
     Args:
         source: a folder, a hub name, or a (model, tokenizer) pair.
@@ -61,7 +62,8 @@ class HFModel:
         if isinstance(source, tuple):
             model, tokenizer = source
             if not isinstance(model, torch.nn.Module):
-                msg = f"found a pair of {type(model).__name__} and {type(tokenizer).__name__}, expected (model, tokenizer)"
+                found = f"{type(model).__name__} and {type(tokenizer).__name__}"
+                msg = f"found a pair of {found}, expected (model, tokenizer)"
                 raise InvalidInputError(msg)
             model = model if wanted is None else model.to(wanted)
             self._name = name or str(getattr(model.config, "name_or_path", "") or type(model).__name__)
@@ -126,7 +128,8 @@ class HFModel:
         ).last_hidden_state
         rows = np.concatenate([np.full(len(at), row) for row, at in enumerate(positions)])
         columns = np.concatenate([np.asarray(at) + start for at, start in zip(positions, starts, strict=True)])
-        picked: torch.Tensor = states[torch.from_numpy(rows).to(self._device), torch.from_numpy(columns).to(self._device)]
+        here = torch.from_numpy(rows).to(self._device), torch.from_numpy(columns).to(self._device)
+        picked: torch.Tensor = states[here]
         return picked
 
     @torch.inference_mode()
@@ -137,7 +140,7 @@ class HFModel:
 
     def _head(self, rows: torch.Tensor) -> torch.Tensor:
         config = self._model.config.get_text_config()
-        logits = self._model.get_output_embeddings()(rows).float()
+        logits: torch.Tensor = self._model.get_output_embeddings()(rows).float()
         if divisor := getattr(config, "logits_scaling", None):  # Granite
             logits = logits / divisor
         if factor := getattr(config, "logit_scale", None):  # Cohere
@@ -147,7 +150,7 @@ class HFModel:
         return logits
 
     @property
-    def _backbone(self) -> Any:  # noqa: ANN401 - a module of any architecture
+    def _backbone(self) -> Any:
         return self._model.get_decoder()
 
     def _check_head(self) -> None:
@@ -169,8 +172,8 @@ class HFModel:
         allowed = HEAD_TOLERANCE if self._model.dtype == torch.float32 else 0.05
         if not difference <= allowed:
             msg = (
-                f"{self._name!r} ({type(self._model).__name__}) computes its logits in a way this package does not know: "
-                f"head(hidden) is off by {difference:.3g} of their size, expected at most {allowed}. Please report the model"
+                f"{self._name!r} ({type(self._model).__name__}) computes its logits in a way unknown here:"
+                f" head(hidden) is off by {difference:.3g} of their size, expected at most {allowed}. Please report it"
             )
             raise ModelLoadError(msg)
         return difference
@@ -230,7 +233,7 @@ class HFModel:
 class _own_settings:  # noqa: N801 - used as a with-statement, reads as one
     """Takes a model's own generation settings away for a while: transformers fills unset values from them."""
 
-    def __init__(self, model: Any) -> None:  # noqa: ANN401 - a model of any architecture
+    def __init__(self, model: Any) -> None:
         self._model, self._kept = model, model.generation_config
 
     def __enter__(self) -> None:
@@ -285,22 +288,26 @@ def _load(source: str, dtype: torch.dtype | None, trust_remote_code: bool) -> tu
     if folder.exists() and not (folder / "config.json").exists():
         held = sorted(entry.name for entry in folder.iterdir())[:5] if folder.is_dir() else ["a file"]
         msg = (
-            f"{source!r} holds no model: found {', '.join(held) or 'an empty folder'}, expected config.json, weights and a "
-            "tokenizer as save_pretrained writes them"
+            f"{source!r} holds no model: found {', '.join(held) or 'an empty folder'}, expected config.json, weights "
+            "and a tokenizer as save_pretrained writes them"
         )
         raise ModelLoadError(msg)
     place = str(folder) if folder.exists() else source
+    drawn = logging.is_progress_bar_enabled()
+    if folder.exists():
+        logging.disable_progress_bar()  # a bar is for downloads; a local load is over before it is read
     try:
         tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=trust_remote_code)
-        model = AutoModelForCausalLM.from_pretrained(
-            place, dtype=dtype or "auto", trust_remote_code=trust_remote_code
-        )
+        model = AutoModelForCausalLM.from_pretrained(place, dtype=dtype or "auto", trust_remote_code=trust_remote_code)
     except Exception as error:
         what = "a folder" if folder.exists() else "neither a folder here nor a model the hub gave"
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         msg = (
-            f"no model could be loaded from {source!r} ({what}): {reason}. Expected a folder with config.json, weights and "
-            "a tokenizer, or a hub name and a connection"
+            f"no model could be loaded from {source!r} ({what}): {reason}. Expected a folder with config.json, weights "
+            "and a tokenizer, or a hub name and a connection"
         )
         raise ModelLoadError(msg) from error
+    finally:
+        if drawn:
+            logging.enable_progress_bar()
     return model, tokenizer

@@ -57,7 +57,8 @@ class Teacher:
     def __post_init__(self) -> None:
         """Refuse a string where a model or a context belongs: the two commonest slips."""
         if not isinstance(self.model, Model):
-            msg = f"found a teacher's model of type {type(self.model).__name__}, expected a Model such as opd.HFModel(path)"
+            kind = type(self.model).__name__
+            msg = f"found a teacher's model of type {kind}, expected a Model such as opd.HFModel(path)"
             raise InvalidInputError(msg)
         if self.context is not None and not isinstance(self.context, Context):
             msg = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from opd_widgets.data.message import Message
     from opd_widgets.models.protocol import Ids, Tokenizer
 
-_SPACE_MARK = "\u2581"  # SentencePiece writes a space so
+_SPACE_MARK = "\u2581"  # SentencePiece writes a space so ...
+_BYTE_TOKEN = re.compile("<0x[0-9A-F]{2}>")  # ... and a byte outside its vocabulary so
 
 
 class HFTokenizer:
@@ -30,7 +32,7 @@ class HFTokenizer:
 
     """
 
-    def __init__(self, inner: Any, end_ids: Iterable[int] = ()) -> None:  # noqa: ANN401 - transformers loads late
+    def __init__(self, inner: Any, end_ids: Iterable[int] = ()) -> None:
         self.inner = inner
         own = [] if inner.eos_token_id is None else [int(inner.eos_token_id)]
         self._end_ids = frozenset([*own, *map(int, end_ids)])
@@ -94,7 +96,11 @@ class HFTokenizer:
     @cached_property
     def _decoder(self) -> str:
         backend = getattr(self.inner, "backend_tokenizer", None)
-        return json.dumps(json.loads(backend.to_str()).get("decoder") or {}, ensure_ascii=False) if backend is not None else ""
+        return (
+            json.dumps(json.loads(backend.to_str()).get("decoder") or {}, ensure_ascii=False)
+            if backend is not None
+            else ""
+        )
 
     def piece(self, token: int) -> Piece:
         """Return what one id stands for: its bytes, or its name where it is special."""
@@ -105,15 +111,17 @@ class HFTokenizer:
             return Piece.from_text(name, special=name.startswith("<") and name.endswith(">"))
         if token >= self.size:
             return Piece.from_text(f"<unused {token}>", special=True)
-        text = str(self.inner.convert_ids_to_tokens(token))
+        return Piece(self._bytes(str(self.inner.convert_ids_to_tokens(token))))
+
+    def _bytes(self, text: str) -> bytes:
+        """Return the bytes of a token string, by the alphabet its tokenizer writes in."""
         if "ByteLevel" in self._decoder:
             data = decode_byte_level(text)
-            return Piece.from_text(text) if data is None else Piece(data)
-        if text.startswith("<0x") and text.endswith(">") and len(text) == 6:
-            return Piece(bytes([int(text[3:5], 16)]))
-        if _SPACE_MARK in self._decoder or "Metaspace" in self._decoder:
-            return Piece.from_text(text.replace(_SPACE_MARK, " "))
-        return Piece.from_text(text)
+            return text.encode() if data is None else data
+        if _BYTE_TOKEN.fullmatch(text):
+            return bytes([int(text[3:5], 16)])
+        spaced = _SPACE_MARK in self._decoder or "Metaspace" in self._decoder
+        return (text.replace(_SPACE_MARK, " ") if spaced else text).encode("utf-8", "surrogatepass")
 
     def render(self, messages: Sequence[Message], options: Mapping[str, Any]) -> str:
         """Return the prompt that asks for the next assistant turn, by the tokenizer's own template.
@@ -145,7 +153,8 @@ def check_same_tokens(student: Tokenizer, teacher: Tokenizer, names: tuple[str, 
     """Return how many ids two tokenizers share, counting from 0.
 
     Args:
-        student, teacher: the tokenizers.
+        student: one tokenizer.
+        teacher: the other.
         names: what to call their models in an error.
 
     Raises:

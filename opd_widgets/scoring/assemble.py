@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,12 +14,12 @@ from opd_widgets.data.topk import UNUSED_ID, TopK
 from opd_widgets.data.track import LogprobTrack, Provenance
 from opd_widgets.measures.measured import Measured
 from opd_widgets.measures.signals import compute_signals
+from opd_widgets.scoring.panel import STUDENT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from opd_widgets.measures.signal import SignalSettings
-    from opd_widgets.models.teacher import Prompt
     from opd_widgets.scoring.chunk import Columns
     from opd_widgets.scoring.prepare import Task
 
@@ -36,65 +36,54 @@ class Asked:
     top_k: int
 
 
-def assemble(task: Task, first: int, student: Columns, teachers: Mapping[str, Columns], asked: Asked) -> RolloutScores:
+def assemble(task: Task, first: int, columns: Mapping[str, Columns], asked: Asked) -> RolloutScores:
     """Return one rollout's record.
 
     Args:
         task: the rollout and its prompts.
         first: response tokens before this one were not scored and become NaN.
-        student: the student's columns, one row a scored token; empty where nothing was scored.
-        teachers: every teacher's.
+        columns: by teacher name and `STUDENT`, one row a scored token; empty where nothing was scored.
         asked: provenance and settings.
 
     """
     build = _Builder(len(task.rollout), first, asked.top_k)
-    counted = task.rollout.response_mask
-    if counted is None:
-        counted = np.ones(len(task.rollout), bool)
+    mask = task.rollout.response_mask
+    student = columns.get(STUDENT, {})
     own = build.track(student, asked.student, task.rollout.prompt_ids)
-    student_measured: dict[str, Any] = {
-        "student_logprob": own.logprobs,
-        "student_entropy": own.entropy,
-        "student_rank": build.column(student, "rank"),
-        "student_top_ids": own.topk.ids if own.topk else None,
-    }
+    measured = Measured(
+        counted=np.ones(len(task.rollout), bool) if mask is None else mask,
+        student_logprob=own.logprobs,
+        student_entropy=own.entropy,
+        student_rank=build.column(student, "rank"),
+        student_top_ids=own.topk.ids if own.topk else None,
+    )
     scored = {}
     for name, prompt in task.prompts.items():
-        scored[name] = _teacher(build, teachers.get(name, {}), prompt, student_measured, counted, asked, name)
-    signals = compute_signals(Measured(counted, **student_measured), asked.settings, per_teacher=False)
-    return RolloutScores(own, signals, scored)
+        theirs = columns.get(name, {})
+        track = build.track(theirs, asked.teachers[name], prompt.ids)
+        both = replace(measured, **_own(build, theirs, track))
+        scored[name] = TeacherScores(
+            track=track,
+            at_student_top=build.matrix(theirs, "at_student_top"),
+            student_at_top=build.matrix(theirs, "student_at_top"),
+            signals=compute_signals(both, asked.settings, per_teacher=True),
+            prompt_ids=prompt.ids,
+            context=prompt.context,
+            context_tokens=prompt.context_tokens,
+        )
+    return RolloutScores(own, compute_signals(measured, asked.settings, per_teacher=False), scored)
 
 
-def _teacher(
-    build: _Builder,
-    columns: Columns,
-    prompt: Prompt,
-    student: Mapping[str, Any],
-    counted: NDArray[np.bool_],
-    asked: Asked,
-    name: str,
-) -> TeacherScores:
-    track = build.track(columns, asked.teachers[name], prompt.ids)
-    at_student_top = build.matrix(columns, "at_student_top")
-    measured = Measured(
-        counted,
-        **student,
-        **{key: build.column(columns, key) for key in _PAIR},
-        teacher_logprob=track.logprobs,
-        teacher_entropy=track.entropy,
-        teacher_rank=build.column(columns, "rank"),
-        teacher_top_ids=track.topk.ids if track.topk else None,
-        teacher_at_student_top=at_student_top,
-    )
-    return TeacherScores(
-        track=track,
-        at_student_top=at_student_top,
-        student_at_top=build.matrix(columns, "student_at_top"),
-        signals=compute_signals(measured, asked.settings, per_teacher=True),
-        prompt_ids=prompt.ids,
-        context=prompt.context,
-        context_tokens=prompt.context_tokens,
-    )
+def _own(build: _Builder, columns: Columns, track: LogprobTrack) -> dict[str, Any]:
+    """Return what one teacher adds to the measurements."""
+    return {
+        **{name: build.column(columns, name) for name in _PAIR},
+        "teacher_logprob": track.logprobs,
+        "teacher_entropy": track.entropy,
+        "teacher_rank": build.column(columns, "rank"),
+        "teacher_top_ids": track.topk.ids if track.topk else None,
+        "teacher_at_student_top": build.matrix(columns, "at_student_top"),
+    }
 
 
 @dataclass(frozen=True)
@@ -111,21 +100,27 @@ class _Builder:
             out[self.first :] = columns[name]
         return out
 
-    def matrix(self, columns: Columns, name: str, missing: float = np.nan) -> NDArray[np.float32]:
+    def matrix(self, columns: Columns, name: str) -> NDArray[np.float32]:
         width = columns[name].shape[1] if name in columns else self.top_k
-        out = np.full((self.length, width), missing, np.float32)
+        out = np.full((self.length, width), np.nan, np.float32)
         if name in columns:
             out[self.first :] = columns[name]
         return out
 
+    def top(self, columns: Columns) -> TopK:
+        logprobs = self.matrix(columns, "top_logprobs")
+        ids = np.full(logprobs.shape, UNUSED_ID, np.int32)
+        if "top_ids" in columns:
+            ids[self.first :] = columns["top_ids"]
+        return TopK(ids, logprobs)
+
     def track(self, columns: Columns, provenance: Provenance, prompt: NDArray[np.int32] | None) -> LogprobTrack:
         rank = self.column(columns, "rank")
-        top = TopK(self.matrix(columns, "top_ids", UNUSED_ID), self.matrix(columns, "top_logprobs"))
         return LogprobTrack(
             self.column(columns, "logprob"),
             rank=np.nan_to_num(rank, nan=0).astype(np.int32),
             entropy=self.column(columns, "entropy"),
-            topk=top,
+            topk=self.top(columns),
             provenance=provenance,
             context_hash=context_hash(prompt),
         )

@@ -15,7 +15,8 @@ def noise_bands(first: Sequence[RolloutScores], second: Sequence[RolloutScores])
     """Return the 99th percentile of each signal's absolute change between two scorings of the same rollouts.
 
     Args:
-        first, second: the same rollouts scored at two batch sizes and paddings.
+        first: rollouts scored once.
+        second: the same at another batch size and padding.
 
     Returns:
         By signal name, in the signal's unit, over all tokens and teachers; signals without a finite pair are absent.
@@ -32,8 +33,6 @@ def noise_bands(first: Sequence[RolloutScores], second: Sequence[RolloutScores])
     return {name: float(np.percentile(change, PERCENTILE)) for name, change in joined.items() if change.size}
 
 
-def _pairs(
-    one: RolloutScores, other: RolloutScores
-) -> list[tuple[Mapping[str, np.ndarray], Mapping[str, np.ndarray]]]:
+def _pairs(one: RolloutScores, other: RolloutScores) -> list[tuple[Mapping[str, np.ndarray], Mapping[str, np.ndarray]]]:
     teachers = [(one.teachers[name].signals, other.teachers[name].signals) for name in one.teachers]
     return [(one.signals, other.signals), *teachers]

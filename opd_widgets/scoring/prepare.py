@@ -10,12 +10,12 @@ import numpy as np
 
 from opd_widgets.data.rollout import Rollout
 from opd_widgets.errors import InvalidInputError, LengthLimitError, RolloutError
-from opd_widgets.models.teacher import Prompt, Teacher, render_ids
-from opd_widgets.models.tokenizer import check_same_tokens
+from opd_widgets.models.teacher import Prompt, render_ids
 
 if TYPE_CHECKING:
     from opd_widgets.data.message import Message
     from opd_widgets.models.protocol import Ids, Model, Tokenizer
+    from opd_widgets.scoring.panel import Panel
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,27 +24,6 @@ class Task:
 
     rollout: Rollout
     prompts: Mapping[str, Prompt]
-
-
-def check_teachers(student: Model, teachers: Mapping[str, Teacher]) -> dict[str, int]:
-    """Return how many token ids each teacher shares with the student.
-
-    Raises:
-        InvalidInputError: no teacher, or something that is not one.
-        TokenizerMismatchError: a teacher numbers tokens differently.
-
-    """
-    if not isinstance(teachers, Mapping):
-        msg = f"found teachers of type {type(teachers).__name__}, expected a mapping from name to opd.Teacher"
-        raise InvalidInputError(msg)
-    for name, teacher in teachers.items():
-        if not isinstance(teacher, Teacher):
-            msg = f"teacher {name!r} is of type {type(teacher).__name__}, expected opd.Teacher(model, context=...)"
-            raise InvalidInputError(msg)
-    return {
-        name: check_same_tokens(student.tokenizer, teacher.model.tokenizer, (student.name, name))
-        for name, teacher in teachers.items()
-    }
 
 
 def check_rollouts(rollouts: Sequence[Rollout], student: Model) -> tuple[Rollout, ...]:
@@ -79,7 +58,9 @@ def tokenised(rollout: Rollout, tokenizer: Tokenizer) -> Rollout:
         msg = f"rollout {rollout.id!r} has no response text to tokenise; expected response_text or response_ids"
         raise RolloutError(msg)
     prompt = rollout.prompt_ids if rollout.prompt_ids is not None else _prompt_ids(rollout, tokenizer)
-    response = rollout.response_ids if rollout.response_ids is not None else tokenizer.encode(rollout.response_text or "")
+    response = (
+        rollout.response_ids if rollout.response_ids is not None else tokenizer.encode(rollout.response_text or "")
+    )
     return replace(
         rollout, prompt_ids=prompt, response_ids=response, tokens=None, response_mask=None, tracks={},
         text_source="retokenised",
@@ -131,23 +112,18 @@ def _check_ids(rollout: Rollout, student: Model) -> None:
         where = int(ids.argmax())
         part, at = ("prompt", where) if where < rollout.prompt_len else ("response", where - rollout.prompt_len)
         msg = (
-            f"rollout {rollout.id!r} holds id {int(ids.max())} at {part} token {at}, and {student.name!r} knows ids 0 to "
-            f"{size - 1}. Expected ids of the student's tokenizer; check that the dump comes from this model"
+            f"rollout {rollout.id!r} holds id {int(ids.max())} at {part} token {at}, and {student.name!r} knows "
+            f"ids 0 to {size - 1}. Expected ids of the student's tokenizer; check that the dump comes from this model"
         )
         raise RolloutError(msg)
 
 
-def make_task(
-    rollout: Rollout,
-    student: Model,
-    teachers: Mapping[str, Teacher],
-    texts: Mapping[str, str] | None = None,
-) -> Task:
+def make_task(rollout: Rollout, panel: Panel, texts: Mapping[str, str] | None = None) -> Task:
     """Return a rollout with all its prompts, each within its model's limit.
 
     Args:
         rollout: with ids.
-        student, teachers: who will score it.
+        panel: who will score it.
         texts: privileged text by teacher name, in place of the context's own.
 
     Raises:
@@ -155,10 +131,10 @@ def make_task(
         ContextError: a context has no text for this rollout.
 
     """
-    prompts = {name: teacher.prompt(rollout, (texts or {}).get(name)) for name, teacher in teachers.items()}
-    check_length(rollout, student.name, rollout.prompt_len, student.limit)
+    prompts = {name: teacher.prompt(rollout, (texts or {}).get(name)) for name, teacher in panel.teachers.items()}
+    check_length(rollout, panel.student.name, rollout.prompt_len, panel.student.limit)
     for name, prompt in prompts.items():
-        check_length(rollout, name, len(prompt.ids), teachers[name].model.limit, prompt.context_tokens)
+        check_length(rollout, name, len(prompt.ids), panel.model(name).limit, prompt.context_tokens)
     return Task(rollout, prompts)
 
 

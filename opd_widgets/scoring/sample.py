@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from opd_widgets.data.question import Question
 from opd_widgets.data.rollout import Outcome, Rollout
 from opd_widgets.errors import InvalidInputError
-from opd_widgets.models.protocol import Ids, Model, Sampling
+from opd_widgets.models.protocol import Generation, Ids, Model, Sampling
 from opd_widgets.models.teacher import render_ids
 
 Verifier = Callable[[Question, str], bool]
@@ -50,30 +50,23 @@ def sample_rollouts(
         some, their = questions[start : start + per_batch], prompts[start : start + per_batch]
         drawn = student.generate(their, n=n, max_new_tokens=max_new_tokens, seed=seed + start, sampling=sampling)
         for question, prompt, generations in zip(some, their, drawn, strict=True):
-            for index, generation in enumerate(generations):
-                rollouts.append(_rollout(question, index, prompt, generation.ids, student, generation.stopped, verifier))
+            rollouts += [_rollout(question, i, prompt, g, student, verifier) for i, g in enumerate(generations)]
     return rollouts
 
 
-def _rollout(
-    question: Question,
-    index: int,
-    prompt: Ids,
-    response: Ids,
-    student: Model,
-    stopped: bool,  # noqa: FBT001 - private
-    verifier: Verifier | None,
+def _rollout(  # noqa: PLR0917 - private, called once
+    question: Question, index: int, prompt: Ids, drawn: Generation, student: Model, verifier: Verifier | None
 ) -> Rollout:
-    text = response_text(response, student)
+    text = response_text(drawn.ids, student)
     return Rollout(
         id=f"{question.id}/{index}",
         prompt_ids=prompt,
-        response_ids=response,
+        response_ids=drawn.ids,
         messages=question.messages,
         response_text=text,
         question=question.id,
         outcome=judge(question, text, verifier),
-        status="stop" if stopped else "truncated",
+        status="stop" if drawn.stopped else "truncated",
     )
 
 
@@ -91,5 +84,3 @@ def judge(question: Question, text: str, verifier: Verifier | None) -> Outcome:
         return "correct" if verifier(question, text) else "incorrect"
     except Exception:  # noqa: BLE001 - any verifier's any fault means the same: it could not say
         return "unverified"
-
-

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,15 +11,16 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from opd_widgets.data.scores import RolloutScores, Scores
-from opd_widgets.scoring.batch import Options, score_batch
+from opd_widgets.scoring.batch import Checkpoint, score_batch
 from opd_widgets.scoring.noise import noise_bands
+from opd_widgets.scoring.panel import Options, Panel
 from opd_widgets.scoring.plan import plan_batches
-from opd_widgets.scoring.prepare import Task, check_rollouts, check_teachers, make_task
+from opd_widgets.scoring.prepare import Task, check_rollouts, make_task
 
 if TYPE_CHECKING:
     from opd_widgets.data.piece import Piece
     from opd_widgets.data.rollout import Rollout
-    from opd_widgets.models.protocol import Model
+    from opd_widgets.models.protocol import Model, Padding
     from opd_widgets.models.teacher import Teacher
 
 
@@ -59,42 +60,36 @@ def score(
         >>> scores.to_pandas().groupby("teacher")["advantage"].mean()  # doctest: +SKIP
 
     """
-    options = options or Options()
-    shared = check_teachers(student, teachers)
+    panel = Panel.of(student, teachers, options)
     ready = check_rollouts(rollouts, student)
-    tasks = [make_task(rollout, student, teachers) for rollout in ready]
+    tasks = [make_task(rollout, panel) for rollout in ready]
     items: list[RolloutScores | None] = [None] * len(tasks)
     total = sum(len(rollout) for rollout in ready)
     with tqdm(total=total, desc="scoring", unit="tok", disable=not progress, leave=False) as bar:
-        for index, item in iterate(tasks, student, teachers, shared, options):
+        for index, item in iterate(tasks, panel):
             items[index] = item
             bar.update(len(ready[index]))
     done = tuple(item for item in items if item is not None)
     return Scores(
         rollouts=ready,
         student=student.name,
-        teachers={name: teacher.info(name, student) for name, teacher in teachers.items()},
+        teachers={name: teacher.info(name, student) for name, teacher in panel.teachers.items()},
         items=done,
         pieces=pieces_of(ready, done, student),
         questions={rollout.question: _title(rollout) for rollout in ready if rollout.question},
-        noise=_noise(tasks, done, student, teachers, shared, options, noise_rollouts),
-        settings={**options.settings.to_dict(), "top_k": options.top_k},
-        notes=compare_provenance(student, teachers),
+        noise=_noise(tasks, done, panel, noise_rollouts),
+        settings={**panel.options.settings.to_dict(), "top_k": panel.options.top_k},
+        notes=compare_provenance(panel),
     )
 
 
 def iterate(
-    tasks: Sequence[Task],
-    student: Model,
-    teachers: Mapping[str, Teacher],
-    shared: Mapping[str, int],
-    options: Options,
-    checkpoint: Callable[[], None] = lambda: None,
+    tasks: Sequence[Task], panel: Panel, checkpoint: Checkpoint = lambda: None
 ) -> Iterator[tuple[int, RolloutScores]]:
     """Yield (index, scores) as batches end; `checkpoint` is called between steps and may raise to stop."""
     lengths = [_longest(task) for task in tasks]
-    for batch in plan_batches(lengths, options.batch_tokens, options.batch_rows):
-        found = score_batch([tasks[i] for i in batch], student, teachers, shared, options, checkpoint)
+    for batch in plan_batches(lengths, panel.options.batch_tokens, panel.options.batch_rows):
+        found = score_batch([tasks[i] for i in batch], panel, checkpoint)
         yield from zip(batch, found, strict=True)
 
 
@@ -103,23 +98,16 @@ def _longest(task: Task) -> int:
     return max(prompts) + len(task.rollout)
 
 
-def _noise(
-    tasks: Sequence[Task],
-    done: Sequence[RolloutScores],
-    student: Model,
-    teachers: Mapping[str, Teacher],
-    shared: Mapping[str, int],
-    options: Options,
-    count: int,
-) -> dict[str, float]:
+def _noise(tasks: Sequence[Task], done: Sequence[RolloutScores], panel: Panel, count: int) -> dict[str, float]:
     """Score a few rollouts of spread lengths again, three at a time and filled up on the other side, and compare."""
     filled = [index for index, task in enumerate(tasks) if len(task.rollout)]
     if not filled or count < 1:
         return {}
     by_length = sorted(filled, key=lambda index: _longest(tasks[index]))
     picked = [by_length[i] for i in np.unique(np.linspace(0, len(by_length) - 1, count).round().astype(int))]
-    other = replace(options, batch_rows=3, padding="left" if options.padding == "right" else "right")
-    again = dict(iterate([tasks[i] for i in picked], student, teachers, shared, other))
+    side: Padding = "left" if panel.options.padding == "right" else "right"
+    other = replace(panel, options=replace(panel.options, batch_rows=3, padding=side))
+    again = dict(iterate([tasks[i] for i in picked], other))
     return noise_bands([done[i] for i in picked], [again[i] for i in range(len(picked))])
 
 
@@ -140,11 +128,11 @@ def top_ids(item: RolloutScores) -> set[int]:
     return set(np.unique(np.concatenate([array.ravel() for array in arrays])).tolist()) if arrays else set()
 
 
-def compare_provenance(student: Model, teachers: Mapping[str, Teacher]) -> tuple[str, ...]:
+def compare_provenance(panel: Panel) -> tuple[str, ...]:
     """Return a warning a teacher whose log-probabilities come from another kind of computation, and issue it."""
     notes = []
-    for name, teacher in teachers.items():
-        unlike = student.provenance.differences(teacher.model.provenance)
+    for name, teacher in panel.teachers.items():
+        unlike = panel.student.provenance.differences(teacher.model.provenance)
         if unlike:
             notes.append(f"{name} and the student are not alike in {'; '.join(unlike)}: small differences may be that")
     for note in notes:

@@ -49,7 +49,7 @@ class ScoresWidget(anywidget.AnyWidget):
     """
 
     scores = ScoresTrait().tag(sync=True)
-    live = traitlets.Dict(default_value={"entries": [], "vocab": {}}).tag(sync=True)
+    live: traitlets.Dict[str, Any] = traitlets.Dict(default_value={"entries": [], "vocab": {}}).tag(sync=True)
     rollout = traitlets.Int(0).tag(sync=True)
     token = traitlets.Int(-1).tag(sync=True)
     teacher = traitlets.Unicode("").tag(sync=True)
@@ -57,7 +57,8 @@ class ScoresWidget(anywidget.AnyWidget):
 
     def __init__(self, scores: Scores, **traits: Any) -> None:
         if not isinstance(scores, Scores):
-            msg = f"found {type(scores).__name__}, expected opd.Scores as opd.score(rollouts, student, teachers) returns them"
+            kind = type(scores).__name__
+            msg = f"found {kind}, expected opd.Scores as opd.score(rollouts, student, teachers) returns them"
             raise InvalidInputError(msg)
         traits.setdefault("teacher", next(iter(scores.teachers), ""))
         super().__init__(scores=scores, **traits)

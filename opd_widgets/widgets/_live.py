@@ -6,20 +6,18 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opd_widgets.data.rollout import Rollout
 from opd_widgets.data.scores import Scores, TeacherScores
-from opd_widgets.errors import Cancelled, InvalidInputError
-from opd_widgets.scoring.batch import Options
+from opd_widgets.errors import Cancelled
 from opd_widgets.scoring.jobs import WORKER, Job
-from opd_widgets.scoring.prepare import Task, check_teachers, make_task
+from opd_widgets.scoring.prepare import Task, make_task
 from opd_widgets.scoring.score import iterate, top_ids
 
 if TYPE_CHECKING:
     from opd_widgets.data.piece import Piece
-    from opd_widgets.models.protocol import Model
-    from opd_widgets.models.teacher import Teacher
+    from opd_widgets.scoring.panel import Panel
 
 INTERVAL = 0.1  # seconds between two updates: hosts drop messages that come faster
 Edit = tuple[str, int]  # teacher, index of the rollout
@@ -44,24 +42,17 @@ class LiveScoring:
 
     Args:
         scores: what is being shown.
-        student, teachers: who scores.
-        options: sizes and signal parameters.
+        panel: who scores.
         publish: called in the worker's thread with progress, at most ten times a second, and at every end.
 
     """
 
     scores: Scores
-    student: Model
-    teachers: Mapping[str, Teacher]
-    options: Options
+    panel: Panel
     publish: Callable[[Progress], None]
     edited: dict[Edit, TeacherScores] = field(default_factory=dict)
     pieces: dict[int, Piece] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def __post_init__(self) -> None:
-        """Check once that the teachers fit."""
-        self._shared = check_teachers(self.student, self.teachers)
 
     def edit(self, teacher: str, rollout: int, text: str) -> tuple[Job, int]:
         """Queue the rollouts of one question under a new context; an older edit of the same one gives way.
@@ -81,8 +72,8 @@ class LiveScoring:
         """
         question = self.scores.rollouts[rollout].question
         indices = self._of_question(rollout)
-        one = {teacher: self._teacher(teacher)}
-        tasks = {i: make_task(self.scores.rollouts[i], self.student, one, {teacher: text}) for i in indices}
+        panel = self.panel.only(teacher)
+        tasks = {i: make_task(self.scores.rollouts[i], panel, {teacher: text}) for i in indices}
         job = WORKER.submit(self._key(teacher, question), lambda job: self._run(job, teacher, question, tasks))
         return job, len(tasks)
 
@@ -92,7 +83,7 @@ class LiveScoring:
 
     def reset(self, teacher: str, rollout: int) -> None:
         """Forget the edits of one question and show the context it was first scored with."""
-        self._teacher(teacher)
+        self.scores.check_teacher(teacher)
         self.cancel(teacher, rollout)
         with self.lock:
             for index in self._of_question(rollout):
@@ -106,12 +97,6 @@ class LiveScoring:
                 scores = scores.with_rollout(index, teacher, scored)
         return scores
 
-    def _teacher(self, name: str) -> Teacher:
-        if name not in self.teachers:
-            msg = f"no teacher {name!r}; there are {list(self.teachers)}"
-            raise InvalidInputError(msg)
-        return self.teachers[name]
-
     def _key(self, teacher: str, question: str) -> tuple[int, str, str]:
         return (id(self), teacher, question)
 
@@ -123,13 +108,13 @@ class LiveScoring:
 
     def _run(self, job: Job, teacher: str, question: str, tasks: Mapping[int, Task]) -> None:
         steps = _Steps(self.publish, teacher, question, len(tasks))
-        one = {teacher: self.teachers[teacher]}
+        panel = self.panel.only(teacher)
         try:
             steps.say("running", force=True)
             order = list(tasks)
             for group in (order[:1], order[1:]):  # the rollout in view recolours first
                 some = [tasks[i] for i in group]
-                for index, item in iterate(some, self.student, one, self._shared, self.options, job.checkpoint):
+                for index, item in iterate(some, panel, job.checkpoint):
                     self._keep(job, (teacher, group[index]), item.teachers[teacher], top_ids(item))
                     steps.done += 1
                     steps.say("running")
@@ -143,7 +128,7 @@ class LiveScoring:
             raise
 
     def _keep(self, job: Job, edit: Edit, scored: TeacherScores, ids: set[int]) -> None:
-        tokenizer = self.teachers[edit[0]].model.tokenizer
+        tokenizer = self.panel.model(edit[0]).tokenizer
         with self.lock:
             job.checkpoint()  # under the lock: a result that comes after a reset is thrown away
             self.edited[edit] = scored
@@ -168,5 +153,3 @@ class _Steps:
             self.said = now
             took = round(now - self.started, 3)
             self.publish(Progress(state, self.teacher, self.question, self.done, self.total, took, message))
-
-

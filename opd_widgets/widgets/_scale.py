@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from opd_widgets.data.scores import Scores
 from opd_widgets.measures.signal import Signal
 from opd_widgets.measures.signals import REGISTRY
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _PERCENTILE = 99.5  # a single outlier must not turn everything else pale; what lies beyond takes the last colour
 _STEPS = (1.0, 1.5, 2.0, 3.0, 5.0, 7.5, 10.0)

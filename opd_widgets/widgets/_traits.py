@@ -7,11 +7,10 @@ turn NaN and infinities into strings.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import traitlets
-from numpy.typing import NDArray
 
 from opd_widgets.data.piece import Piece
 from opd_widgets.data.rollout import Rollout
@@ -20,6 +19,9 @@ from opd_widgets.data.tokens import display_cells
 from opd_widgets.measures.signals import REGISTRY
 from opd_widgets.widgets._cells import PromptTable, cells_of, one_line
 from opd_widgets.widgets._scale import signal_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 VERSION = 1
 TOP_K = 10  # columns sent to the browser; all that were measured stay in Python
@@ -92,7 +94,9 @@ def _teachers(scores: Scores, editable: frozenset[str]) -> list[dict[str, Any]]:
     ]
 
 
-def _rollout(rollout: Rollout, item: RolloutScores, offset: int, scores: Scores, prompts: PromptTable) -> dict[str, Any]:
+def _rollout(
+    rollout: Rollout, item: RolloutScores, offset: int, scores: Scores, prompts: PromptTable
+) -> dict[str, Any]:
     pieces = response_pieces(rollout, scores.pieces)
     student = rollout.prompt_ids if rollout.prompt_ids is not None else np.zeros(0, np.int32)
     title = scores.questions.get(rollout.question) or rollout.question or rollout.prompt_text or rollout.id

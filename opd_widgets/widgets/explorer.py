@@ -11,11 +11,11 @@ import traitlets
 from opd_widgets.data.rollout import Rollout
 from opd_widgets.data.scores import Scores
 from opd_widgets.errors import InvalidInputError
-from opd_widgets.scoring.batch import Options
+from opd_widgets.scoring.panel import Options, Panel
 from opd_widgets.scoring.score import score
 from opd_widgets.widgets._base import ScoresWidget, bundle
 from opd_widgets.widgets._live import LiveScoring, Progress
-from opd_widgets.widgets._rpc import Rpc
+from opd_widgets.widgets._rpc import Handler, Rpc
 from opd_widgets.widgets._traits import TOP_K
 from opd_widgets.widgets._wire_live import wire_live
 
@@ -37,9 +37,9 @@ class Explorer(ScoresWidget):
         >>> explorer.teacher, explorer.rollout = "Self-1C", 3
         >>> explorer.observe(lambda change: print(change.new), "token")
 
-    Limits: one value a token and signal is drawn; every rollout's text and the top 10 tokens of either side travel to the
-    browser when the view opens, so a run of more than a million scored tokens and teachers opens slowly. Edits are kept in
-    this object: `edited_scores()` returns the scores with them.
+    Limits: every rollout's text and the top 10 tokens of either side travel to the browser when the view opens, so a
+    run of more than a million scored tokens and teachers opens slowly. Edits are kept in this object:
+    `edited_scores()` returns the scores with them.
 
     Traits:
         scores, rollout, token, teacher, signal, live: see `ScoresWidget`.
@@ -49,7 +49,7 @@ class Explorer(ScoresWidget):
     _esm = bundle("explorer", "js")
     _css = bundle("explorer", "css")
 
-    job = traitlets.Dict(default_value={}).tag(sync=True)
+    job: traitlets.Dict[str, Any] = traitlets.Dict(default_value={}).tag(sync=True)
 
     def __init__(
         self,
@@ -63,10 +63,9 @@ class Explorer(ScoresWidget):
         if (student is None) != (teachers is None):
             msg = "found only one of student and teachers, expected both (to score live) or neither (to read scores)"
             raise InvalidInputError(msg)
-        options = options or Options()
         if not isinstance(scores, Scores):
             if student is None or teachers is None:
-                msg = "found rollouts without a student and teachers, expected Explorer(rollouts, student, teachers), or scores"
+                msg = "found rollouts alone, expected Explorer(rollouts, student, teachers), or Explorer(scores)"
                 raise InvalidInputError(msg)
             scores = score(scores, student, teachers, options=options)
         self._live: LiveScoring | None = None
@@ -75,8 +74,12 @@ class Explorer(ScoresWidget):
         state = "none" if student is None else "idle"
         super().__init__(scores, job=asdict(Progress(state)), **traits)
         if student is not None and teachers is not None:
-            self._live = LiveScoring(scores, student, dict(teachers), options, self._publish)
-        methods = {"set_context": self._on_set, "reset_context": self._on_reset, "cancel_job": self._on_cancel}
+            self._live = LiveScoring(scores, Panel.of(student, teachers, options), self._publish)
+        methods: dict[str, Handler] = {
+            "set_context": self._on_set,
+            "reset_context": self._on_reset,
+            "cancel_job": self._on_cancel,
+        }
         self._rpc = Rpc(self, methods, self._on_given_up)
 
     def set_context(self, teacher: str, text: str, rollout: int | None = None) -> Job:
@@ -115,7 +118,9 @@ class Explorer(ScoresWidget):
 
     def _scoring(self) -> LiveScoring:
         if self._live is None:
-            msg = "this Explorer only reads scores; make it with opd.Explorer(rollouts, student, teachers) to score live"
+            msg = (
+                "this Explorer only reads scores; make it with opd.Explorer(rollouts, student, teachers) to score live"
+            )
             raise InvalidInputError(msg)
         return self._live
 

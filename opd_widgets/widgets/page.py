@@ -1,7 +1,7 @@
 """One self-contained HTML page: a widget's state and the same bundle, opened from a file with no network.
 
-The host that reads it is `js/src/host/static_page.ts`. Text from rollouts stands in the page only inside JSON blocks that no
-HTML parser can leave; a content security policy allows no outside source.
+The host that reads it is `js/src/host/static_page.ts`. Text from rollouts stands in the page only inside JSON blocks
+that no HTML parser can leave; a content security policy allows no outside source.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from opd_widgets.errors import MissingDependencyError
 from opd_widgets.widgets._base import STATIC, ScoresWidget
 
 _TRAITS = ("scores", "live", "rollout", "token", "teacher", "signal")
-_POLICY = "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; "
+    "base-uri 'none'; form-action 'none'"
+)
 
 
 def write_page(widget: ScoresWidget, path: str | Path, title: str = "opd_widgets") -> Path:
@@ -81,7 +84,7 @@ def _stem(widget: ScoresWidget) -> str:
 def _built(name: str) -> str:
     path = STATIC / name
     if not path.exists():
-        msg = f"the page needs the built front end and {name} is missing; run `make build-js` (Node 20 or newer) in the checkout"
+        msg = f"the page needs the built front end and {name} is missing; run `make build-js` in the checkout"
         raise MissingDependencyError(msg)
     return path.read_text(encoding="utf-8")
 

@@ -16,9 +16,7 @@ from opd_widgets.errors import InvalidInputError, ReadError
 
 CASES = Path(__file__).parents[1] / "cases" / "readers"
 
-VALUES = st.one_of(
-    st.floats(-50, 0, width=32), st.just(float("nan")), st.just(float("-inf")), st.just(0.0)
-)
+VALUES = st.one_of(st.floats(-50, 0, width=32), st.just(float("nan")), st.just(float("-inf")), st.just(0.0))
 
 
 def test_messages_case():

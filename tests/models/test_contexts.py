@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import opd_widgets as opd
@@ -43,15 +45,16 @@ def test_braces_in_a_solution_are_text():
 def test_in_a_system_turn_of_its_own_or_at_the_end_of_the_one_there_is():
     context = opd.contexts.free_text("hint", placement="system")
     assert prompt(context) == "<s>hint\n<u>1+2=?\n<a>"
-    turns = (opd.Message("system", "be brief"), *ROLLOUT.messages)
+    turns = (opd.Message("system", "be brief"), opd.Message("user", "1+2=?"))
     assert context.insert("hint", turns)[0] == opd.Message("system", "be brief\n\nhint")
 
 
 def test_a_text_for_every_question_or_a_function_of_the_rollout():
     assert "for q" in prompt(opd.contexts.free_text({"q": "for q"}))
     assert "from r" in prompt(opd.contexts.free_text(lambda rollout: f"from {rollout.id}"))
+    not_text: Any = lambda _: 3  # noqa: E731
     with pytest.raises(ContextError, match="returned int"):
-        prompt(opd.contexts.free_text(lambda _: 3))
+        prompt(opd.contexts.free_text(not_text))
 
 
 def test_an_empty_context_leaves_the_prompt_as_it_is():

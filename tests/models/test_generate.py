@@ -1,4 +1,4 @@
-"""Sampling is on-policy: frequencies agree with the student's own probabilities, whatever its generation_config says."""
+"""Sampling is on-policy: frequencies agree with the student's own probabilities, whatever its settings say."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_nothing_to_do_is_an_error():
 
 
 def test_a_verifier_that_raises_never_counts_as_wrong():
-    def broken(question, text):
+    def broken(_, text):
         raise RuntimeError(text)
 
     question = opd.Question("q", "1+2=?")

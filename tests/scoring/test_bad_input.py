@@ -54,7 +54,7 @@ def test_a_teacher_of_another_tokenizer():
 
 
 def test_an_empty_list_of_rollouts():
-    with pytest.raises(InvalidInputError, match="empty list of rollouts.*read_rollouts"):
+    with pytest.raises(InvalidInputError, match=r"empty list of rollouts.*read_rollouts"):
         score([])
 
 

@@ -29,9 +29,14 @@ def until(gate):
     return work
 
 
-def test_jobs_run_in_order_on_one_other_thread():
+def test_jobs_run_in_order_on_one_other_thread(gate):
     worker, seen = Worker(), []
-    jobs = [worker.submit(i, lambda _, i=i: seen.append((i, threading.get_ident()))) for i in range(5)]
+
+    def note(index):
+        return lambda _: seen.append((index, threading.get_ident()))
+
+    jobs = [worker.submit("first", until(gate)), *(worker.submit(i, note(i)) for i in range(5))]
+    gate.set()
     assert all(job.wait(WAIT) for job in jobs)
     assert [i for i, _ in seen] == list(range(5))
     assert len({thread for _, thread in seen}) == 1

@@ -208,6 +208,8 @@ def test_a_conversation_counts_only_the_students_turns():
     rollout = opd.Rollout(id="c", turns=turns, text_source="text")
     made = opd.score([rollout], tiny.model(0), {}, progress=False).rollouts[0]
     decode = tiny.model(0).tokenizer.decode
+    assert made.response_ids is not None
+    assert made.response_mask is not None
     assert decode(made.prompt_ids) == "<u>2+3?\n<a>"
     assert decode(made.response_ids[made.response_mask]) == "5yes"
     assert "sure?" in decode(made.response_ids[~made.response_mask])

@@ -37,7 +37,7 @@ def explorer(lab, scores):
 
 def ask(widget, method, **params):
     """Send a request as the front end does and return the answer."""
-    sent = []
+    sent: list[dict] = []
     widget.send = sent.append
     widget._handle_custom_msg({"kind": "request", "id": "1", "method": method, "params": params}, [])
     return sent[0]
@@ -224,7 +224,7 @@ def test_editable_are_the_teachers_with_a_context(explorer):
 def test_half_of_what_live_scoring_needs(lab, scores):
     with pytest.raises(InvalidInputError, match="expected both"):
         opd.Explorer(scores, lab[1])
-    with pytest.raises(InvalidInputError, match="rollouts without a student"):
+    with pytest.raises(InvalidInputError, match="rollouts alone"):
         opd.Explorer(lab[0])
 
 

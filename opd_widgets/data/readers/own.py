@@ -79,7 +79,9 @@ def from_record(record: Mapping[str, Any]) -> Rollout:
 
     """
     if record.get("version") != VERSION:
-        msg = f"found version {record.get('version')!r} of the opd_widgets format, expected {VERSION}; update the package"
+        msg = (
+            f"found version {record.get('version')!r} of the opd_widgets format, expected {VERSION}; update the package"
+        )
         raise ReadError(msg)
     fields: dict[str, Any] = {name: record[name] for name in _PLAIN if name in record}
     for name in ("prompt_ids", "response_ids", "response_mask"):
@@ -96,7 +98,10 @@ def from_record(record: Mapping[str, Any]) -> Rollout:
 
 
 def _track_record(track: LogprobTrack) -> dict[str, Any]:
-    record: dict[str, Any] = {"logprobs": [_json(v) for v in track.logprobs.tolist()], "provenance": asdict(track.provenance)}
+    record: dict[str, Any] = {
+        "logprobs": [_json(v) for v in track.logprobs.tolist()],
+        "provenance": asdict(track.provenance),
+    }
     if track.censored is not None and track.censored.any():
         record["censored"] = track.censored.tolist()
     if track.rank is not None:
@@ -119,7 +124,9 @@ def _track(record: Mapping[str, Any]) -> LogprobTrack:
         _floats(record["logprobs"]),
         rank=None if record.get("rank") is None else np.asarray(record["rank"], np.int32),
         entropy=None if record.get("entropy") is None else _floats(record["entropy"]),
-        topk=None if topk is None else TopK(np.asarray(topk["ids"], np.int32), np.stack([_floats(r) for r in topk["logprobs"]])),
+        topk=None
+        if topk is None
+        else TopK(np.asarray(topk["ids"], np.int32), np.stack([_floats(r) for r in topk["logprobs"]])),
         censored=None if record.get("censored") is None else np.asarray(record["censored"], bool),
         provenance=Provenance(**record.get("provenance", {})),
         context_hash=record.get("context_hash", ""),

@@ -18,11 +18,15 @@ FORMATS: dict[str, ModuleType] = {own.NAME: own, messages.NAME: messages}
 _SHOWN = 3  # unreadable lines named in a warning or an error
 
 
-def read_rollouts(path: str | Path, *, format: str | None = None) -> list[Rollout]:  # noqa: A002 - the word users know
+def read_rollouts(  # `format` is the word users of pandas know
+    path: str | Path,
+    *,
+    format: str | None = None,  # noqa: A002
+) -> list[Rollout]:
     """Read rollouts from a JSON Lines file.
 
-    The format is told from the records: the project's own (see `write_rollouts`), or chat `messages`. A line that cannot
-    be read costs that line: it is named in a warning and the rest is read.
+    The format is told from the records: the project's own (see `write_rollouts`), or chat `messages`. A line that
+    cannot be read costs that line: it is named in a warning and the rest is read.
 
     Args:
         path: a file.

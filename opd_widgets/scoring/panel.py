@@ -1,0 +1,107 @@
+"""Who scores, and how: the student, the teachers and the sizes of the work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from opd_widgets.errors import InvalidInputError
+from opd_widgets.measures.signal import SignalSettings
+from opd_widgets.models.teacher import Teacher
+from opd_widgets.models.tokenizer import check_same_tokens
+
+if TYPE_CHECKING:
+    from opd_widgets.models.protocol import Model, Padding
+
+STUDENT = ""  # stands for the student where teachers stand by name
+
+
+@dataclass(frozen=True)
+class Options:
+    """How scoring goes about it.
+
+    Args:
+        top_k: how many of the likeliest tokens to keep of either side.
+        chunk_tokens: response tokens whose vocabulary rows exist at one time.
+        batch_tokens: padded tokens of one forward pass.
+        batch_rows: rollouts of one forward pass; None leaves it to `batch_tokens`.
+        padding: the side on which shorter rollouts are filled up; the scores do not depend on it.
+        settings: parameters of the signals.
+
+    Raises:
+        InvalidInputError: a size below 1.
+
+    """
+
+    top_k: int = 20
+    chunk_tokens: int = 256
+    batch_tokens: int = 8192
+    batch_rows: int | None = None
+    padding: Padding = "right"
+    settings: SignalSettings = field(default_factory=SignalSettings)
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that would score nothing."""
+        for name in ("top_k", "chunk_tokens", "batch_tokens", "batch_rows"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                msg = f"found {name}={value}, expected at least 1"
+                raise InvalidInputError(msg)
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """A student and teachers that fit each other.
+
+    Args:
+        student: who wrote the rollouts.
+        teachers: by name.
+        options: sizes and signal parameters.
+        shared: by teacher, how many token ids it has in common with the student.
+
+    """
+
+    student: Model
+    teachers: Mapping[str, Teacher]
+    options: Options
+    shared: Mapping[str, int]
+
+    @classmethod
+    def of(cls, student: Model, teachers: Mapping[str, Teacher], options: Options | None = None) -> Panel:
+        """Return a panel, checked.
+
+        Raises:
+            InvalidInputError: something that is not a teacher.
+            TokenizerMismatchError: a teacher numbers tokens differently.
+
+        """
+        if not isinstance(teachers, Mapping):
+            msg = f"found teachers of type {type(teachers).__name__}, expected a mapping from name to opd.Teacher"
+            raise InvalidInputError(msg)
+        for name, teacher in teachers.items():
+            if not isinstance(teacher, Teacher):
+                msg = f"teacher {name!r} is of type {type(teacher).__name__}, expected opd.Teacher(model, context=...)"
+                raise InvalidInputError(msg)
+        shared = {
+            name: check_same_tokens(student.tokenizer, teacher.model.tokenizer, (student.name, name))
+            for name, teacher in teachers.items()
+        }
+        return cls(student, dict(teachers), options or Options(), shared)
+
+    def only(self, teacher: str) -> Panel:
+        """Return the panel with one of its teachers.
+
+        Raises:
+            InvalidInputError: there is no such teacher.
+
+        """
+        if teacher not in self.teachers:
+            msg = f"no teacher {teacher!r}; there are {list(self.teachers)}"
+            raise InvalidInputError(msg)
+        one = {teacher: self.teachers[teacher]}
+        return Panel(self.student, one, self.options, {teacher: self.shared[teacher]})
+
+    def model(self, who: str) -> Model:
+        """Return the model of a teacher, or the student's for `STUDENT`."""
+        return self.student if who == STUDENT else self.teachers[who].model

@@ -1,0 +1,70 @@
+"""Fixtures for tests in a browser: every test below this folder is marked `browser`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.browser.jupyter import (
+    CHROMIUM_ARGUMENTS,
+    VIEWPORT,
+    LabServer,
+    chromium_path,
+    open_notebook,
+    watch_errors,
+)
+
+
+class LabPage(NamedTuple):
+    """A notebook shown in JupyterLab, with the list that its console errors go to."""
+
+    page: Page
+    errors: list[str]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker("browser")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Headless Chromium, one for all tests."""
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=chromium_path(), headless=True, args=CHROMIUM_ARGUMENTS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A fresh page with nothing remembered."""
+    context = browser.new_context(viewport=VIEWPORT)
+    yield context.new_page()
+    context.close()
+
+
+@pytest.fixture(scope="session")
+def lab_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
+    """One JupyterLab for all tests."""
+    with LabServer(tmp_path_factory.mktemp("lab")) as server:
+        yield server
+
+
+@pytest.fixture
+def lab_page(page: Page, lab_server: LabServer) -> Iterator[Callable[[Path], LabPage]]:
+    """Call it with a notebook's path: a copy of it, shown in JupyterLab, its kernel idle."""
+
+    def show(notebook: Path) -> LabPage:
+        errors = watch_errors(page)
+        open_notebook(page, lab_server, lab_server.add_notebook(notebook))
+        return LabPage(page, errors)
+
+    yield show
+    lab_server.reset()
