@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import os
 import secrets
 import shutil
 import socket
@@ -118,7 +119,7 @@ def place_notebook(folder: Path) -> Path:
 
 
 def open_lab(notebook: Path, *, browser: bool) -> int:
-    """Start JupyterLab on a notebook, print its address, and stay until it ends; return its exit code.
+    """Print JupyterLab's address and become it, open on a notebook; where that cannot be, wait for its exit code.
 
     Raises:
         MissingDependencyError: JupyterLab is not installed.
@@ -136,10 +137,9 @@ def open_lab(notebook: Path, *, browser: bool) -> int:
     ]  # fmt: skip
     print(f"JupyterLab: http://127.0.0.1:{port}/lab/tree/{notebook.name}?token={token}", flush=True)
     print("Run all cells (Run > Run All Cells). Stop with Ctrl-C.", flush=True)
-    try:
-        return subprocess.run(command, check=False).returncode  # noqa: S603 - our own interpreter and fixed arguments
-    except KeyboardInterrupt:
-        return 0
+    if os.name == "posix":  # become JupyterLab: a signal to this command is then a signal to it
+        os.execv(command[0], command)  # noqa: S606 - our own interpreter and fixed arguments
+    return subprocess.run(command, check=False).returncode  # noqa: S603 - the same
 
 
 def _free_port() -> int:
