@@ -26,7 +26,7 @@ class Cell:
 
     Args:
         start, stop: the tokens covered, stop excluded.
-        text: what to show, never empty.
+        text: what to show, never empty; only space, tab and line break are left for the view to draw a sign over.
         kind: "t" text, "s" white space, "n" ends a line, "c" control or invisible, "p" special token,
             "b" bytes that are no text.
 
@@ -100,7 +100,7 @@ def _cell(start: int, stop: int, data: bytes) -> Cell:
         return Cell(start, stop, _broken(data), BYTES)
     if not text:
         return Cell(start, stop, "∅", CONTROL)
-    return Cell(start, stop, _shown(text), _kind(text))
+    return Cell(start, stop, visible_text(text), _kind(text))
 
 
 def _broken(data: bytes) -> str:
@@ -108,12 +108,6 @@ def _broken(data: bytes) -> str:
     if data.decode("utf-8", "ignore"):
         return visible_text(data.decode("utf-8", "replace"))
     return "⟨" + " ".join(f"{byte:02X}" for byte in data) + "⟩"
-
-
-def _shown(text: str) -> str:
-    if text.strip(" ") == "":
-        return "·" * len(text)
-    return visible_text(text)
 
 
 def _kind(text: str) -> str:

@@ -13,20 +13,29 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 _COMBINING = frozenset({"Mn", "Mc", "Me"})
 _MARKS = {
     **{chr(code): chr(0x2400 + code) for code in range(0x20)},  # ␀ and its neighbours
-    "\n": "⏎",
-    "\t": "→",
+    "\n": "\n",
+    "\t": "\t",
     " ": " ",
     "\x7f": "␡",
 }
+_SIGNS = str.maketrans({" ": "·", "\t": "→", "\n": "⏎"})
 DOTTED_CIRCLE = "\u25cc"  # what Unicode itself puts under a combining mark that stands alone
 
 
 def visible_text(text: str) -> str:
-    """Return `text` with every invisible character replaced by a mark; plain spaces stay as they are."""
+    """Return `text` with every invisible character replaced by a mark.
+
+    Space, tab and line break stay: a view draws a sign over them, so that copying gives the text back.
+    """
     shown = "".join(_visible(char) for char in text)
     if text and _starts_combining(text):
         shown = DOTTED_CIRCLE + shown
     return shown
+
+
+def sign_white_space(text: str) -> str:
+    """Return `text` on one line, with a sign in place of every space, tab and line break."""
+    return text.translate(_SIGNS)
 
 
 def _visible(char: str) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from opd_widgets.data.piece import Piece
 from opd_widgets.data.tokens import Cell, display_cells
+from opd_widgets.data.visible import sign_white_space
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,7 +31,7 @@ def _wire(cells: Sequence[Cell]) -> dict[str, Any]:
 
 def one_line(pieces: Sequence[Piece], limit: int = 160) -> str:
     """Return tokens as one visible line of text, cut with an ellipsis: a label, not the text itself."""
-    text = "".join(cell.text for cell in display_cells(pieces))
+    text = sign_white_space("".join(cell.text for cell in display_cells(pieces)))
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 

@@ -67,7 +67,7 @@ _TEMPLATE = """<!doctype html>
 <title>{title}</title>
 <style>body{{margin:0;padding:16px}}</style>
 <style>{css}</style></head>
-<body><div id="opd-mount"></div>
+<body data-theme="light"><div id="opd-mount"></div>
 <noscript>This page needs JavaScript.</noscript>
 <script type="application/json" id="opd-state">{state}</script>
 <script type="application/json" id="opd-bundle">{bundle}</script>

@@ -1,0 +1,45 @@
+/** The smallest model a widget can live on: it holds traits and tells of changes. Nothing is saved or sent. */
+
+type Listener = (...args: unknown[]) => void;
+
+export interface StaticModel {
+  get(name: string): unknown;
+  set(name: string, value: unknown): void;
+  on(event: string, listener: Listener): void;
+  off(event?: string | null, listener?: Listener | null): void;
+  save_changes(): void;
+  send(): void;
+}
+
+export function staticModel(state: Record<string, unknown>): StaticModel {
+  const values = { ...state };
+  const listeners = new Map<string, Set<Listener>>();
+  return {
+    get: (name) => values[name],
+    set(name, value) {
+      if (values[name] === value) return;
+      values[name] = value;
+      for (const listener of [...(listeners.get(`change:${name}`) ?? [])]) listener();
+    },
+    on(event, listener) {
+      const known = listeners.get(event) ?? new Set();
+      listeners.set(event, known.add(listener));
+    },
+    off(event, listener) {
+      if (!event) listeners.clear();
+      else if (listener) listeners.get(event)?.delete(listener);
+      else listeners.delete(event);
+    },
+    save_changes() {},
+    send() {},
+  };
+}
+
+/** Replaces every {"$buffer": base64} by a DataView, at any depth. */
+export function revive(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(revive);
+  if (typeof value !== "object" || value === null) return value;
+  const packed = (value as { $buffer?: unknown }).$buffer;
+  if (typeof packed === "string") return new DataView(Uint8Array.from(atob(packed), (c) => c.charCodeAt(0)).buffer);
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, revive(item)]));
+}

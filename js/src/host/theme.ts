@@ -1,0 +1,84 @@
+/**
+ * Light or dark, from the host's own marks. Hosts do not follow `prefers-color-scheme` (JupyterLab has its own theme), so that comes
+ * last but one; print is forced light by the style sheet.
+ */
+
+export type Theme = "light" | "dark";
+
+/** Red, green, blue of a computed colour; null where it is transparent or not understood. */
+function luminance(colour: string): number | null {
+  const parts = colour.match(/[\d.]+/g)?.map(Number);
+  if (!parts || parts.length < 3 || (parts.length > 3 && parts[3] === 0)) return null;
+  return (0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]) / 255;
+}
+
+/** A page exported from JupyterLab has its variables but not its mark. */
+function jupyterVariable(body: HTMLElement, view: Window): Theme | null {
+  const colour = view.getComputedStyle(body).getPropertyValue("--jp-layout-color0").trim();
+  if (!/^#[\da-f]{3,6}$/i.test(colour)) return null;
+  const digits = colour.length === 4 ? [...colour.slice(1)].map((c) => c + c) : (colour.slice(1).match(/../g) ?? []);
+  const light = luminance(digits.map((c) => Number.parseInt(c, 16)).join(","));
+  return light === null ? null : light < 0.5 ? "dark" : "light";
+}
+
+/** The first ground that is painted behind the root. */
+function backgroundTheme(root: HTMLElement, view: Window): Theme | null {
+  const above = (node: Element): Element | null =>
+    node.parentElement ?? (node.getRootNode() as ShadowRoot).host ?? null;
+  for (let node = above(root); node; node = above(node)) {
+    const light = luminance(view.getComputedStyle(node).backgroundColor);
+    if (light !== null) return light < 0.5 ? "dark" : "light";
+  }
+  return null;
+}
+
+function jupyter(body: HTMLElement): Theme | null {
+  const mark = body.dataset.jpThemeLight;
+  return mark === undefined ? null : mark === "false" ? "dark" : "light";
+}
+
+function vscode(body: HTMLElement): Theme | null {
+  const kind = body.dataset.vscodeThemeKind ?? "";
+  if (kind) return kind.includes("light") ? "light" : "dark";
+  if (body.classList.contains("vscode-dark")) return "dark";
+  return body.classList.contains("vscode-light") ? "light" : null;
+}
+
+function marimo(body: HTMLElement, root: HTMLElement): Theme | null {
+  if (body.dataset.theme === "dark" || body.dataset.theme === "light") return body.dataset.theme;
+  return body.classList.contains("dark") || root.closest(".dark") ? "dark" : null;
+}
+
+export function detectTheme(root: HTMLElement): Theme {
+  const doc = root.ownerDocument;
+  const view = doc.defaultView;
+  const { body } = doc;
+  const colab = doc.documentElement.getAttribute("theme");
+  const marked =
+    jupyter(body) ?? vscode(body) ?? (colab ? (colab === "dark" ? "dark" : "light") : null) ?? marimo(body, root);
+  if (marked || !view) return marked ?? "light";
+  const painted = jupyterVariable(body, view) ?? backgroundTheme(root, view);
+  if (painted) return painted;
+  return view.matchMedia?.("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+}
+
+/** Sets `data-opd-theme` on the root and keeps it true until the signal aborts. */
+export function followTheme(root: HTMLElement, signal: AbortSignal): void {
+  const doc = root.ownerDocument;
+  const view = doc.defaultView;
+  const apply = (): void => {
+    const theme = detectTheme(root);
+    if (root.dataset.opdTheme !== theme) root.dataset.opdTheme = theme;
+  };
+  apply();
+  const Observer = view?.MutationObserver ?? MutationObserver;
+  const observer = new Observer(apply);
+  const watched = {
+    attributes: true,
+    attributeFilter: ["class", "style", "theme", "data-theme", "data-jp-theme-light", "data-vscode-theme-kind"],
+  };
+  observer.observe(doc.documentElement, watched);
+  observer.observe(doc.body, watched);
+  view?.matchMedia?.("(prefers-color-scheme: dark)").addEventListener?.("change", apply, { signal });
+  signal.addEventListener("abort", () => observer.disconnect(), { once: true });
+}

@@ -1,0 +1,212 @@
+/**
+ * The shape of what Python sends and what it answers, in one place.
+ *
+ * Python's half is `opd_widgets/widgets/_traits.py`. JSON carries names, texts and counts; every number that
+ * can be missing (NaN) or infinite travels in a little-endian binary buffer, because JSON turns those into strings.
+ */
+
+/** One character a cell: t text, s white space, n line break, c control or invisible character, p special token, b bytes that are no text. */
+export type CellKind = "t" | "s" | "n" | "c" | "p" | "b";
+
+/** Tokens as a reader sees them. A cell covers the tokens from its start to the next cell's start. */
+export interface Cells {
+  /** First token of each cell, ascending from 0. */
+  starts: number[];
+  /** What to show: control characters and special tokens already carry a visible name. Hostile text: text nodes only. */
+  texts: string[];
+  /** One CellKind a cell. */
+  kinds: string;
+}
+
+export interface PromptMeta {
+  cells: Cells;
+  /** Number of tokens. */
+  tokens: number;
+  /** First and one-past-last cell that the student's prompt does not have; null where both prompts are equal. */
+  differs: [number, number] | null;
+}
+
+export interface TeacherMeta {
+  name: string;
+  /** "external" or the kind of its context: "one_correct", "free_text", ... */
+  kind: string;
+  /** One line: the model's name and what it sees beside the question. */
+  description: string;
+  /** Whether its context can be edited here (a self-distillation teacher with a live model). */
+  editable: boolean;
+  /** Longest prompt + response the model takes, in tokens; null where unknown. */
+  limit: number | null;
+}
+
+export type Scale = "diverging" | "sequential" | "log";
+
+export interface SignalMeta {
+  name: string;
+  label: string;
+  /** The formula, plain text. */
+  formula: string;
+  /** "nats", "nats²", "rank", "share" or "". */
+  unit: string;
+  /** "L1", "L1+C", "L2", "L3", "L4". */
+  tier: string;
+  scale: Scale;
+  /** False: belongs to the student alone, the teacher switch does not change it. */
+  per_teacher: boolean;
+  available: boolean;
+  /** Why it is not available; null where it is. */
+  reason: string | null;
+  /** End of the colour scale, one for all rollouts and teachers: diverging runs -limit..limit, the others 0..limit (log: 1..limit). */
+  limit: number;
+  /** Noise band: values closer to zero than this are grey; null where it was not measured. */
+  noise: number | null;
+  /** What the lower and the upper end mean, in words. */
+  low: string;
+  high: string;
+  /** How the values of the tokens in one cell become one value. */
+  aggregate: "sum" | "max" | "mean";
+}
+
+export type Outcome = "correct" | "incorrect" | "unverified" | "unknown";
+
+export interface ContextMeta {
+  /** What the teacher sees beside the question, as text. */
+  text: string;
+  /** Its length in tokens. */
+  tokens: number;
+}
+
+export interface RolloutMeta {
+  id: string;
+  /** The question's id: rollouts of one question share it. */
+  question: string;
+  /** The question in short, one line. */
+  title: string;
+  /** The response in short, one line. */
+  label: string;
+  outcome: Outcome;
+  /** "stop", "truncated", "aborted" or "unknown". */
+  status: string;
+  reward: number | null;
+  step: number | null;
+  /** "exact_ids", "retokenised" or "strings"; anything but exact_ids is said on the rollout's face. */
+  text_source: string;
+  /** First token in the data's token axis, and number of response tokens. */
+  offset: number;
+  length: number;
+  cells: Cells;
+  /** Index into `prompts`: what the student saw. */
+  prompt: number;
+  /** Teacher name -> index into `prompts`: what that teacher saw. */
+  teacher_prompts: Record<string, number>;
+  /** Teacher name -> its privileged context; absent for a teacher without one. */
+  contexts: Record<string, ContextMeta>;
+}
+
+export interface Plane {
+  signal: string;
+  /** null: the student's own signal. */
+  teacher: string | null;
+}
+
+export interface ScoresMeta {
+  version: 1;
+  student: string;
+  teachers: TeacherMeta[];
+  signals: SignalMeta[];
+  rollouts: RolloutMeta[];
+  prompts: PromptMeta[];
+  /** Token id -> how to show it ([text, kind]); every id in a top-k buffer is here. */
+  vocab: Record<string, [string, string]>;
+  /** N: response tokens of all rollouts together. */
+  tokens: number;
+  /** Row order of `values`. */
+  planes: Plane[];
+  /** K: columns of the top-k buffers; 0 where they were not sent. */
+  top_k: number;
+  /** Lines the reader must see (a warning of unlike engines, say). */
+  notes: string[];
+}
+
+/** Log-probabilities in nats at a teacher's K likeliest ids and at the student's; id 0xFFFFFFFF fills an unused column. */
+export interface TeacherTopBuffers {
+  /** uint32 [n, K]: the teacher's likeliest ids. */
+  ids: DataView;
+  /** float32 [n, K]: teacher's log-probability of `ids`. */
+  teacher: DataView;
+  /** float32 [n, K]: student's log-probability of `ids`. */
+  student: DataView;
+  /** float32 [n, K]: teacher's log-probability of the student's likeliest ids. */
+  at_student: DataView;
+}
+
+/** The `scores` trait. */
+export interface ScoresTrait {
+  meta: ScoresMeta;
+  /** float32 [planes, N]. */
+  values: DataView;
+  /** uint8 [N]: 1 = counted in aggregates, 0 = not the student's own token (a tool's output, say). */
+  mask: DataView;
+  /** uint32 [N]; 0xFFFFFFFF where the id is not known. */
+  token_ids: DataView;
+  student_top: { ids: DataView; student: DataView } | null;
+  /** By teacher name. */
+  teacher_top: Record<string, TeacherTopBuffers>;
+}
+
+/** One rollout rescored under an edited context; overlays the same rollout and teacher in `scores`. */
+export interface LiveEntry {
+  teacher: string;
+  rollout: number;
+  context: ContextMeta;
+  prompt: PromptMeta;
+  /** float32 [planes of that teacher, in the order of `planes`; length of the rollout]. */
+  values: DataView;
+  top: TeacherTopBuffers | null;
+}
+
+/** The `live` trait. */
+export interface LiveTrait {
+  entries: LiveEntry[];
+  /** Tokens that a top-k buffer in `entries` names and `meta.vocab` lacks. */
+  vocab: Record<string, [string, string]>;
+}
+
+/** The `job` trait. "none": there is no model behind this view; scoring controls are hidden. */
+export interface JobTrait {
+  state: "none" | "idle" | "running" | "done" | "cancelled" | "failed";
+  teacher: string | null;
+  question: string | null;
+  done: number;
+  total: number;
+  seconds: number;
+  /** A failed job's error, in one line. */
+  message: string;
+}
+
+export interface RpcRequest {
+  kind: "request";
+  id: string;
+  method: "set_context" | "reset_context" | "cancel_job";
+  params: Record<string, unknown>;
+}
+
+export interface RpcCancel {
+  kind: "cancel";
+  id: string;
+}
+
+export type RpcResponse =
+  | { kind: "response"; id: string; ok: true; result: Record<string, unknown> }
+  | { kind: "response"; id: string; ok: false; error: { type: string; message: string } };
+
+/** The traits a view reads. Selection traits are written from both sides; the others only by Python. */
+export interface ExplorerTraits {
+  scores: ScoresTrait;
+  live: LiveTrait;
+  job: JobTrait;
+  rollout: number;
+  /** Index of the selected response token, -1 for none. */
+  token: number;
+  teacher: string;
+  signal: string;
+}

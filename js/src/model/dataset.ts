@@ -1,0 +1,168 @@
+/**
+ * What a view may ask of the data. Base scores are decoded once; edited contexts lie over them, and a change of either makes a new
+ * Dataset, so that views can compare by identity. Rollout records keep theirs: a strip is rebuilt only for another rollout.
+ */
+import { type Stats, stats } from "../core/stats";
+import type { TopRow } from "../core/topk";
+import { float32, NO_ID, uint8, uint32 } from "./codec";
+import type {
+  ContextMeta,
+  LiveEntry,
+  LiveTrait,
+  PromptMeta,
+  RolloutMeta,
+  ScoresMeta,
+  ScoresTrait,
+  SignalMeta,
+  TeacherMeta,
+} from "./contract";
+import { readStudentTop, readTeacherTop, type StudentTop, studentRows, type TeacherTop, teacherRows } from "./top";
+
+interface Base {
+  trait: ScoresTrait;
+  values: Float32Array;
+  mask: Uint8Array;
+  ids: Uint32Array;
+  /** Row of `values` by plane. */
+  planes: Map<string, number>;
+  studentTop: StudentTop | null;
+  teacherTops: Map<string, TeacherTop>;
+}
+
+interface Overlay {
+  entry: LiveEntry;
+  rows: Map<string, Float32Array>;
+  top: TeacherTop | null;
+}
+
+const key = (name: string, teacher: string | null): string => `${name}\u0000${teacher ?? ""}`;
+const slot = (teacher: string, rollout: number): string => `${rollout}\u0000${teacher}`;
+
+function decodeBase(trait: ScoresTrait): Base {
+  const { meta } = trait;
+  const planes = new Map(meta.planes.map((p, i) => [key(p.signal, p.teacher), i]));
+  const items = meta.tokens * meta.top_k;
+  const tops = meta.top_k > 0 ? Object.entries(trait.teacher_top ?? {}) : [];
+  return {
+    trait,
+    planes,
+    values: float32(trait.values, meta.planes.length * meta.tokens, "values"),
+    mask: uint8(trait.mask, meta.tokens, "mask"),
+    ids: uint32(trait.token_ids, meta.tokens, "token_ids"),
+    studentTop: trait.student_top && items > 0 ? readStudentTop(trait.student_top, items) : null,
+    teacherTops: new Map(tops.map(([name, raw]) => [name, readTeacherTop(raw, items, name)])),
+  };
+}
+
+function decodeOverlay(meta: ScoresMeta, entry: LiveEntry): Overlay {
+  const own = meta.planes.filter((p) => p.teacher === entry.teacher);
+  const length = meta.rollouts[entry.rollout].length;
+  const values = float32(entry.values, own.length * length, `live values of ${entry.teacher}`);
+  const rows = new Map(own.map((p, i) => [p.signal, values.subarray(i * length, (i + 1) * length)]));
+  const top = entry.top && meta.top_k > 0 ? readTeacherTop(entry.top, length * meta.top_k, entry.teacher) : null;
+  return { entry, rows, top };
+}
+
+export class Dataset {
+  readonly meta: ScoresMeta;
+  private readonly means = new Map<string, Stats>();
+
+  private constructor(
+    private readonly base: Base,
+    private readonly overlays: Map<string, Overlay>,
+    private readonly liveVocab: LiveTrait["vocab"],
+  ) {
+    this.meta = base.trait.meta;
+  }
+
+  static read(scores: ScoresTrait, live: LiveTrait | null, earlier: Dataset | null = null): Dataset {
+    const base = earlier?.base.trait === scores ? earlier.base : decodeBase(scores);
+    const entries = (live?.entries ?? []).filter((e) => base.trait.meta.rollouts[e.rollout]);
+    const overlays = new Map(entries.map((e) => [slot(e.teacher, e.rollout), decodeOverlay(base.trait.meta, e)]));
+    return new Dataset(base, overlays, live?.vocab ?? {});
+  }
+
+  get teachers(): TeacherMeta[] {
+    return this.meta.teachers;
+  }
+
+  get signals(): SignalMeta[] {
+    return this.meta.signals;
+  }
+
+  rollout(index: number): RolloutMeta {
+    return this.meta.rollouts[index];
+  }
+
+  signal(name: string): SignalMeta | undefined {
+    return this.meta.signals.find((s) => s.name === name);
+  }
+
+  /** One value a token, NaN where missing; null where this signal was not computed under this teacher. */
+  values(rollout: number, name: string, teacher: string): Float32Array | null {
+    const live = this.overlays.get(slot(teacher, rollout))?.rows.get(name);
+    if (live) return live;
+    const row = this.base.planes.get(key(name, teacher)) ?? this.base.planes.get(key(name, null));
+    if (row === undefined) return null;
+    const { offset, length } = this.rollout(rollout);
+    const from = row * this.meta.tokens + offset;
+    return this.base.values.subarray(from, from + length);
+  }
+
+  mask(rollout: number): Uint8Array {
+    const { offset, length } = this.rollout(rollout);
+    return this.base.mask.subarray(offset, offset + length);
+  }
+
+  stats(rollout: number, name: string, teacher: string): Stats {
+    const at = `${slot(teacher, rollout)}\u0000${name}`;
+    const known = this.means.get(at);
+    if (known) return known;
+    const made = stats(this.values(rollout, name, teacher) ?? [], this.mask(rollout));
+    this.means.set(at, made);
+    return made;
+  }
+
+  tokenId(rollout: number, token: number): number | null {
+    const id = this.base.ids[this.rollout(rollout).offset + token];
+    return id === undefined || id === NO_ID ? null : id;
+  }
+
+  /** Both top-k lists at one token; null where they were not sent. */
+  top(rollout: number, token: number, teacher: string): { student: TopRow[]; teacher: TopRow[] } | null {
+    const k = this.meta.top_k;
+    const row = this.rollout(rollout).offset + token;
+    const live = this.overlays.get(slot(teacher, rollout));
+    const other = live ? live.top : (this.base.teacherTops.get(teacher) ?? null);
+    const otherRow = live ? token : row;
+    const { studentTop } = this.base;
+    if (k === 0 || (!studentTop && !other)) return null;
+    return {
+      student: studentTop ? studentRows(studentTop, row, k, other, otherRow) : [],
+      teacher: other ? teacherRows(other, otherRow, k) : [],
+    };
+  }
+
+  /** How to show a token id: text and kind of cell. */
+  vocab(id: number): [string, string] {
+    return this.meta.vocab[id] ?? this.liveVocab[id] ?? [`#${id}`, "p"];
+  }
+
+  studentPrompt(rollout: number): PromptMeta | null {
+    return this.meta.prompts[this.rollout(rollout).prompt] ?? null;
+  }
+
+  teacherPrompt(rollout: number, teacher: string): PromptMeta | null {
+    const live = this.overlays.get(slot(teacher, rollout));
+    return live?.entry.prompt ?? this.meta.prompts[this.rollout(rollout).teacher_prompts[teacher]] ?? null;
+  }
+
+  /** The context the shown values belong to: the edited one where there is one. */
+  context(rollout: number, teacher: string): ContextMeta | null {
+    return this.overlays.get(slot(teacher, rollout))?.entry.context ?? this.rollout(rollout).contexts[teacher] ?? null;
+  }
+
+  edited(rollout: number, teacher: string): boolean {
+    return this.overlays.has(slot(teacher, rollout));
+  }
+}

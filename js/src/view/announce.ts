@@ -1,0 +1,43 @@
+/** Says the selected token's value to a screen reader, once the selection has come to rest. */
+import { aggregate, tokensOf } from "../core/cells";
+import { formatNumber } from "../core/format";
+import { inNoise } from "../core/scale";
+import { maker, setText } from "./dom";
+import { selectedCell } from "./series";
+import { changed, type View, type ViewState } from "./state";
+
+const REST_MS = 250;
+
+export function sentence(state: ViewState): string {
+  const { data, record, scale, rollout, teacher } = state;
+  const cell = selectedCell(state);
+  if (cell < 0) return "No token selected";
+  const values = data.values(rollout, state.signal, teacher);
+  const [from, to] = tokensOf(record.cells.starts, cell, record.length);
+  const value = values ? aggregate(values, from, to, scale.aggregate) : Number.NaN;
+  const number = formatNumber(value, { signed: scale.scale === "diverging", whole: scale.scale === "log" });
+  const unit = Number.isNaN(value) ? "" : ` ${scale.unit}${inNoise(value, scale) ? ", inside the noise band" : ""}`;
+  const under = scale.per_teacher ? `, ${teacher}` : "";
+  return `${record.cells.texts[cell]}, token ${state.token + 1} of ${record.length}: ${scale.label} ${number}${unit}${under}`;
+}
+
+export function announcer(root: HTMLElement): View {
+  const node = maker(root)("div", { class: "opd-announce", "aria-live": "polite", "aria-atomic": "true" });
+  root.append(node);
+  let last: ViewState | null = null;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  return {
+    update(state) {
+      // Nothing is said on arrival: only what the reader did has an answer.
+      const speak = last !== null && changed(last, state, "rollout", "token", "teacher", "signal", "data");
+      last = state;
+      if (!speak) return;
+      clearTimeout(timer);
+      timer = setTimeout(() => last && setText(node, sentence(last)), REST_MS);
+    },
+    destroy() {
+      clearTimeout(timer);
+      node.remove();
+    },
+  };
+}

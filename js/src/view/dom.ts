@@ -1,0 +1,59 @@
+/** Building nodes. Text goes in as text nodes only, whatever it holds; there is no way here to parse markup. */
+
+type Attributes = Record<string, string | number | boolean | null | undefined>;
+export type Child = Node | string | null | false | undefined;
+
+export type Maker = <K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes?: Attributes,
+  ...children: Child[]
+) => HTMLElementTagNameMap[K];
+
+function apply(node: Element, attributes: Attributes): void {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    node.setAttribute(name, value === true ? "" : String(value));
+  }
+}
+
+/** Nodes belong to the document of the root they will hang in: a view may live in another window. */
+export function maker(root: Node): Maker {
+  const doc = root.ownerDocument as Document;
+  return (tag, attributes = {}, ...children) => {
+    const node = doc.createElement(tag);
+    apply(node, attributes);
+    for (const child of children) if (child) node.append(child);
+    return node;
+  };
+}
+
+export function svg(root: Node, tag: string, attributes: Attributes = {}, ...children: Element[]): SVGElement {
+  const node = (root.ownerDocument as Document).createElementNS("http://www.w3.org/2000/svg", tag);
+  apply(node, attributes);
+  node.append(...children);
+  return node;
+}
+
+/** Writes only on change: a write, even of the same text, costs layout and can make a screen reader speak. */
+export function setText(node: Element, text: string): void {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+export function setAttribute(node: Element, name: string, value: string | null): void {
+  if (value === null) node.removeAttribute(name);
+  else if (node.getAttribute(name) !== value) node.setAttribute(name, value);
+}
+
+/** An id that no other view in the page has; ARIA points by id. */
+export const uniqueId = (): string => `opd-${Math.random().toString(36).slice(2, 10)}`;
+
+/** Scrolls only the given box. scrollIntoView would move the whole notebook. */
+export function reveal(box: HTMLElement, node: HTMLElement, margin = 24): void {
+  const outer = box.getBoundingClientRect();
+  const inner = node.getBoundingClientRect();
+  if (outer.height === 0) return;
+  if (inner.top < outer.top + margin) box.scrollTop -= outer.top + margin - inner.top;
+  else if (inner.bottom > outer.bottom - margin) box.scrollTop += inner.bottom - outer.bottom + margin;
+  if (inner.left < outer.left + margin) box.scrollLeft -= outer.left + margin - inner.left;
+  else if (inner.right > outer.right - margin) box.scrollLeft += inner.right - outer.right + margin;
+}

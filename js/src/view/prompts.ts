@@ -1,0 +1,87 @@
+/** What each side saw before the response. The part only the teacher sees is marked, and never folded away unseen. */
+import { plural } from "../core/format";
+import type { PromptMeta } from "../model/contract";
+import { makeLines } from "./cell";
+import { maker, setText } from "./dom";
+import { changed, type View, type ViewState } from "./state";
+
+/** Longer prompts start as a box of a few lines that scrolls. */
+const LONG_CHARACTERS = 320;
+const LONG_LINES = 5;
+
+const isLong = (prompt: PromptMeta): boolean =>
+  prompt.cells.texts.reduce((sum, text) => sum + text.length, 0) > LONG_CHARACTERS ||
+  [...prompt.cells.kinds].filter((kind) => kind === "n").length > LONG_LINES;
+
+function promptText(root: HTMLElement, prompt: PromptMeta): HTMLElement {
+  const h = maker(root);
+  const { lines, nodes } = makeLines(root, prompt.cells);
+  const [from, to] = prompt.differs ?? [0, 0];
+  for (let i = from; i < Math.min(to, nodes.length); i++) nodes[i].classList.add("opd-only-teacher");
+  return h("div", { class: "opd-prompt-text", dir: "ltr", "data-folded": isLong(prompt) }, ...lines);
+}
+
+export function prompts(root: HTMLElement): View {
+  const h = maker(root);
+  const life = new AbortController();
+  const box = h("div", { class: "opd-prompts" });
+  root.append(box);
+  let last: ViewState | null = null;
+  let shown = "";
+
+  function part(who: string, prompt: PromptMeta, side: string): HTMLElement {
+    const text = promptText(root, prompt);
+    const label = h(
+      "div",
+      { class: "opd-prompt-who" },
+      h("span", {}, who),
+      h("span", { class: "opd-quiet" }, plural(prompt.tokens, "token")),
+    );
+    if (prompt.differs) label.append(h("span", { class: "opd-only-note" }, "marked: only the teacher sees it"));
+    if (text.hasAttribute("data-folded")) {
+      const button = h("button", { type: "button", class: "opd-link", "aria-expanded": "false" }, "show all");
+      button.addEventListener(
+        "click",
+        () => {
+          const open = text.toggleAttribute("data-open");
+          button.setAttribute("aria-expanded", String(open));
+          setText(button, open ? "show less" : "show all");
+        },
+        { signal: life.signal },
+      );
+      label.append(button);
+    }
+    return h("div", { class: "opd-prompt", "data-side": side }, label, text);
+  }
+
+  /** In a folded prompt the marked part is what the reader came for. */
+  function showMarked(): void {
+    for (const text of box.querySelectorAll<HTMLElement>("[data-folded]")) {
+      const first = text.querySelector<HTMLElement>(".opd-only-teacher");
+      if (first) text.scrollTop = Math.max(0, first.getBoundingClientRect().top - text.getBoundingClientRect().top - 8);
+    }
+  }
+
+  return {
+    update(state) {
+      if (!changed(last, state, "data", "record", "teacher")) return;
+      last = state;
+      const own = state.data.studentPrompt(state.rollout);
+      const theirs = state.data.teacherPrompt(state.rollout, state.teacher);
+      const now = JSON.stringify([state.teacher, own, theirs]);
+      if (now === shown) return;
+      shown = now;
+      const same =
+        theirs === null || (theirs.differs === null && theirs.cells.texts.join("") === own?.cells.texts.join(""));
+      const who = same && theirs ? `Student and ${state.teacher} see` : "Student sees";
+      box.replaceChildren();
+      if (own) box.append(part(who, own, "student"));
+      if (!same && theirs) box.append(part(`${state.teacher} sees`, theirs, "teacher"));
+      showMarked();
+    },
+    destroy() {
+      life.abort();
+      box.remove();
+    },
+  };
+}

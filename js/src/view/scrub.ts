@@ -1,0 +1,55 @@
+/** Press to select, drag to scrub. The pointer is captured, so a drag may leave the box, or the document. */
+
+export interface ScrubTarget {
+  box: HTMLElement;
+  /** Called with the point under the pointer, in client coordinates. */
+  at(x: number, y: number, event: PointerEvent): void;
+  signal: AbortSignal;
+}
+
+export function scrub({ box, at, signal }: ScrubTarget): void {
+  let pointer: number | null = null;
+  box.addEventListener(
+    "pointerdown",
+    (event) => {
+      // With Shift the drag is left to the browser: that is how text is selected and copied.
+      if (event.button !== 0 || event.shiftKey) return;
+      pointer = event.pointerId;
+      try {
+        box.setPointerCapture(pointer);
+      } catch {
+        // The pointer has already gone (a synthetic event, say); the press still selects.
+      }
+      at(event.clientX, event.clientY, event);
+    },
+    { signal },
+  );
+  box.addEventListener(
+    "pointermove",
+    (event) => {
+      if (event.pointerId === pointer && event.buttons & 1) at(event.clientX, event.clientY, event);
+    },
+    { signal },
+  );
+  const end = (event: PointerEvent): void => {
+    if (event.pointerId === pointer) pointer = null;
+  };
+  box.addEventListener("pointerup", end, { signal });
+  box.addEventListener("pointercancel", end, { signal });
+  box.addEventListener(
+    "mousedown",
+    (event) => {
+      if (event.button !== 0 || event.shiftKey) return;
+      // Keeps the drag from selecting text; focus, which this also stops, is given by hand.
+      event.preventDefault();
+      box.focus({ preventScroll: true });
+    },
+    { signal },
+  );
+}
+
+/** The element at a point, also inside a shadow root. */
+export function elementAt(root: Node, x: number, y: number): Element | null {
+  const scope = root.getRootNode() as Document | ShadowRoot;
+  return scope.elementFromPoint?.(x, y) ?? null;
+}

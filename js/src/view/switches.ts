@@ -1,0 +1,101 @@
+/** The two switches of the bar: which teacher, which signal. Neither asks Python for anything. */
+import type { SignalMeta } from "../model/contract";
+import { maker, setAttribute } from "./dom";
+import { type Choice, segmented } from "./segmented";
+import { type Actions, changed, type View, type ViewState } from "./state";
+
+/** Signals that stand in the bar when they are there; the rest is one menu away. */
+const MAIN = ["advantage", "reverse_kl", "forward_kl", "student_entropy", "entropy"];
+const MAIN_COUNT = 4;
+
+export function teacherSwitch(root: HTMLElement, actions: Actions): View {
+  const life = new AbortController();
+  const control = segmented(root, {
+    label: "Teacher",
+    data: "data-teacher",
+    choose: (teacher) => actions.select({ teacher }),
+    signal: life.signal,
+  });
+  control.node.classList.add("opd-teacher-switch");
+  root.append(control.node);
+  return {
+    update({ data, teacher }) {
+      const choices = data.teachers.map(
+        (t, i): Choice => ({
+          value: t.name,
+          label: t.name,
+          title: t.description,
+          key: i < 9 ? String(i + 1) : undefined,
+        }),
+      );
+      control.show(choices, teacher);
+      control.node.hidden = choices.length === 0;
+    },
+    destroy() {
+      life.abort();
+      control.node.remove();
+    },
+  };
+}
+
+/** Signals of the bar, then those of the menu. */
+export function splitSignals(signals: readonly SignalMeta[]): { main: SignalMeta[]; more: SignalMeta[] } {
+  const known = MAIN.flatMap((name) => signals.filter((s) => s.name === name));
+  const main = [...known, ...signals.filter((s) => !known.includes(s) && s.available)].slice(0, MAIN_COUNT);
+  return { main, more: signals.filter((s) => !main.includes(s)) };
+}
+
+/** The available signal `step` places on, in the order the switch shows them. */
+export function nextSignal(signals: readonly SignalMeta[], current: string, step: number): string {
+  const { main, more } = splitSignals(signals);
+  const open = [...main, ...more].filter((s) => s.available);
+  if (open.length === 0) return current;
+  const at = open.findIndex((s) => s.name === current);
+  return open[(Math.max(at, step < 0 ? 0 : -1) + step + open.length) % open.length].name;
+}
+
+export function signalSwitch(root: HTMLElement, actions: Actions): View {
+  const h = maker(root);
+  const life = new AbortController();
+  const choose = (signal: string): void => actions.select({ signal });
+  const control = segmented(root, { label: "Signal", data: "data-signal", choose, signal: life.signal });
+  const menu = h("select", { class: "opd-select opd-signal-more", "aria-label": "More signals" });
+  const box = h("div", { class: "opd-signal-switch" }, control.node, menu);
+  root.append(box);
+  menu.addEventListener("change", () => menu.value && choose(menu.value), { signal: life.signal });
+  let last: ViewState | null = null;
+
+  function fillMenu(more: readonly SignalMeta[]): void {
+    const options = more.map((s) => {
+      const text = s.available ? s.label : `${s.label} (${s.reason ?? "not available"})`;
+      return h("option", { value: s.name, disabled: !s.available, title: s.formula }, text);
+    });
+    menu.replaceChildren(h("option", { value: "" }, "more…"), ...options);
+  }
+
+  return {
+    update(state) {
+      const { main, more } = splitSignals(state.data.signals);
+      if (changed(last, state, "data")) {
+        fillMenu(more);
+        menu.hidden = more.length === 0;
+      }
+      const choices = main.map(
+        (s): Choice => ({
+          value: s.name,
+          label: s.label,
+          title: s.formula,
+          disabled: s.available ? null : (s.reason ?? "not available"),
+        }),
+      );
+      control.show(choices, state.signal);
+      menu.value = more.some((s) => s.name === state.signal) ? state.signal : "";
+      setAttribute(menu, "data-active", menu.value ? "true" : null);
+      last = state;
+    },
+    destroy() {
+      life.abort();
+      box.remove();
+    },
+  };
+}

@@ -1,0 +1,5 @@
+/** The list of rollouts alone. */
+import { rolloutList } from "../view/rollout_list";
+import { compose } from "./compose";
+
+export default compose("opd-rollout-list", [rolloutList]);

@@ -1,0 +1,76 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { revive, staticModel } from "../src/host/static_model";
+import { detectTheme, followTheme } from "../src/host/theme";
+
+const root = (): HTMLElement => document.body.appendChild(document.createElement("div"));
+
+afterEach(() => {
+  document.body.replaceChildren();
+  for (const node of [document.body, document.documentElement]) {
+    for (const { name } of [...node.attributes]) node.removeAttribute(name);
+  }
+});
+
+describe("theme", () => {
+  it("asks JupyterLab before VS Code, Colab and marimo, and the page's ground last", () => {
+    const node = root();
+    document.body.style.backgroundColor = "rgb(17, 17, 17)";
+    expect(detectTheme(node)).toBe("dark");
+    document.body.dataset.theme = "light";
+    expect(detectTheme(node)).toBe("light");
+    document.documentElement.setAttribute("theme", "dark");
+    expect(detectTheme(node)).toBe("dark");
+    document.body.dataset.vscodeThemeKind = "vscode-light";
+    expect(detectTheme(node)).toBe("light");
+    document.body.dataset.jpThemeLight = "false";
+    expect(detectTheme(node)).toBe("dark");
+  });
+
+  it("knows high contrast in VS Code, both ways", () => {
+    const node = root();
+    document.body.dataset.vscodeThemeKind = "vscode-high-contrast";
+    expect(detectTheme(node)).toBe("dark");
+    document.body.dataset.vscodeThemeKind = "vscode-high-contrast-light";
+    expect(detectTheme(node)).toBe("light");
+  });
+
+  it("follows a change until the signal aborts", async () => {
+    const node = root();
+    const life = new AbortController();
+    document.body.dataset.jpThemeLight = "true";
+    followTheme(node, life.signal);
+    expect(node.dataset.opdTheme).toBe("light");
+    document.body.dataset.jpThemeLight = "false";
+    await vi.waitFor(() => expect(node.dataset.opdTheme).toBe("dark"));
+    life.abort();
+    document.body.dataset.jpThemeLight = "true";
+    await new Promise((done) => setTimeout(done, 20));
+    expect(node.dataset.opdTheme).toBe("dark");
+  });
+});
+
+describe("static host", () => {
+  it("tells of changes, and stops when asked", () => {
+    const model = staticModel({ token: 1 });
+    const heard = vi.fn();
+    model.on("change:token", heard);
+    model.set("token", 2);
+    model.set("token", 2);
+    expect(heard).toHaveBeenCalledTimes(1);
+    expect(model.get("token")).toBe(2);
+    model.off("change:token", heard);
+    model.set("token", 3);
+    expect(heard).toHaveBeenCalledTimes(1);
+  });
+
+  it("revives buffers at any depth, with what JSON cannot say", () => {
+    const bytes = new Uint8Array(new Float32Array([Number.NEGATIVE_INFINITY, 1]).buffer);
+    const packed = btoa(String.fromCharCode(...bytes));
+    const made = revive({ a: [{ values: { $buffer: packed } }], n: null, s: "x" }) as {
+      a: { values: DataView }[];
+      s: string;
+    };
+    expect(made.a[0].values.getFloat32(0, true)).toBe(Number.NEGATIVE_INFINITY);
+    expect(made.s).toBe("x");
+  });
+});
