@@ -18,7 +18,6 @@ _MARKS = {
     " ": " ",
     "\x7f": "␡",
 }
-_SIGNS = str.maketrans({" ": "·", "\t": "→", "\n": "⏎"})
 DOTTED_CIRCLE = "\u25cc"  # what Unicode itself puts under a combining mark that stands alone
 
 
@@ -31,11 +30,6 @@ def visible_text(text: str) -> str:
     if text and _starts_combining(text):
         shown = DOTTED_CIRCLE + shown
     return shown
-
-
-def sign_white_space(text: str) -> str:
-    """Return `text` on one line, with a sign in place of every space, tab and line break."""
-    return text.translate(_SIGNS)
 
 
 def _visible(char: str) -> str:

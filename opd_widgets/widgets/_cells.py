@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from opd_widgets.data.piece import Piece
-from opd_widgets.data.tokens import Cell, display_cells
-from opd_widgets.data.visible import sign_white_space
+from opd_widgets.data.tokens import SPECIAL, Cell, display_cells
+from opd_widgets.data.visible import visible_text
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 _UNKNOWN = Piece(b"\xff")
+LABEL = 160  # characters of a label
 
 
 def cells_of(pieces: Sequence[Piece]) -> dict[str, Any]:
@@ -29,10 +30,15 @@ def _wire(cells: Sequence[Cell]) -> dict[str, Any]:
     }
 
 
-def one_line(pieces: Sequence[Piece], limit: int = 160) -> str:
-    """Return tokens as one visible line of text, cut with an ellipsis: a label, not the text itself."""
-    text = sign_white_space("".join(cell.text for cell in display_cells(pieces)))
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+def label(pieces: Sequence[Piece]) -> str:
+    """Return a response in short: one line, without special tokens."""
+    return one_line("".join(cell.text for cell in display_cells(pieces) if cell.kind != SPECIAL))
+
+
+def one_line(text: str) -> str:
+    """Return a text in short, on one line, cut with an ellipsis: a name for the text, not the text itself."""
+    words = " ".join(visible_text(text[: 4 * LABEL]).split())
+    return words if len(words) <= LABEL else words[: LABEL - 1] + "…"
 
 
 class PromptTable:

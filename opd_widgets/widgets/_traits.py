@@ -17,7 +17,7 @@ from opd_widgets.data.rollout import Rollout
 from opd_widgets.data.scores import RolloutScores, Scores, TeacherScores, response_pieces
 from opd_widgets.data.tokens import display_cells
 from opd_widgets.measures.signals import REGISTRY
-from opd_widgets.widgets._cells import PromptTable, cells_of, one_line
+from opd_widgets.widgets._cells import PromptTable, cells_of, label, one_line
 from opd_widgets.widgets._scale import signal_rows
 
 if TYPE_CHECKING:
@@ -103,8 +103,8 @@ def _rollout(
     return {
         "id": rollout.id,
         "question": rollout.question,
-        "title": one_line([Piece.from_text(title)]),
-        "label": one_line(pieces),
+        "title": one_line(title),
+        "label": label(pieces),
         "outcome": rollout.outcome,
         "status": rollout.status,
         "reward": rollout.reward if isinstance(rollout.reward, int | float) and np.isfinite(rollout.reward) else None,

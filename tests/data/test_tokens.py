@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from opd_widgets.data.byte_alphabet import byte_of_character, decode_byte_level
 from opd_widgets.data.piece import Piece
 from opd_widgets.data.tokens import display_cells
-from opd_widgets.data.visible import sign_white_space
 
 BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"
 
@@ -44,7 +43,7 @@ def test_special_token_between_bytes_stops_the_join():
     assert [cell.text for cell in display_cells(pieces)] == ["⟨E6 98⟩", "<eos>", "⟨AF⟩"]
 
 
-def test_white_space_keeps_its_characters_and_has_a_sign_of_its_own():
+def test_white_space_keeps_its_characters_and_odd_kinds_get_a_mark():
     assert shown(b" ", b"   ", b"\t", b"\n", b".\n\n", "\u00a0\r".encode()) == [
         (0, 1, " ", "s"),
         (1, 2, "   ", "s"),
@@ -53,7 +52,6 @@ def test_white_space_keeps_its_characters_and_has_a_sign_of_its_own():
         (4, 5, ".\n\n", "n"),
         (5, 6, "␣␍", "s"),
     ]
-    assert sign_white_space(" a\t\n") == "·a→⏎"
 
 
 def test_zero_width_tokens_get_a_mark():
