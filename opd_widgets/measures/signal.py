@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from opd_widgets.measures.divergence import check_beta
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from opd_widgets.measures.measured import Measured
@@ -93,3 +94,8 @@ class Signal:
             return self.reason
         lacking = measured.lacking(self.needs)
         return f"needs {', '.join(name.replace('_', ' ') for name in lacking)}, not measured here" if lacking else None
+
+
+def field_of(name: str) -> Compute:
+    """Return a formula that is one of the measurements itself."""
+    return lambda measured, _: np.asarray(getattr(measured, name))
