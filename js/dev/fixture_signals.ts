@@ -12,6 +12,8 @@ const base: SignalMeta = {
   available: true,
   reason: null,
   limit: 4,
+  below: false,
+  above: false,
   noise: 0.02,
   low: "none",
   high: "large",

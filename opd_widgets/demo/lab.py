@@ -44,7 +44,7 @@ class Lab:
     verifier: Callable[[Question, str], bool]
 
 
-def arithmetic_lab(questions: int = 12, rollouts: int = 4, seed: int = 0) -> Lab:
+def arithmetic_lab(questions: int = 24, rollouts: int = 4, seed: int = 0) -> Lab:
     """Return the arithmetic lab: models of 0.3 to 0.6 million parameters, trained by `opd_widgets.demo.train`.
 
     Args:

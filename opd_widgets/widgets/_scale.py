@@ -14,7 +14,9 @@ from opd_widgets.measures.signals import REGISTRY
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_PERCENTILE = 99.5  # a single outlier must not turn everything else pale; what lies beyond takes the last colour
+# The end of a scale is the middle one of the teachers' 99th percentiles: one outlier, or one teacher that differs
+# everywhere, must not turn all the rest pale. What lies beyond takes the last colour, and the legend says so.
+_PERCENTILE = 99
 _STEPS = (1.0, 1.5, 2.0, 3.0, 5.0, 7.5, 10.0)
 
 
@@ -24,8 +26,9 @@ def signal_rows(scores: Scores) -> list[dict[str, Any]]:
 
 
 def _row(signal: Signal, scores: Scores) -> dict[str, Any]:
-    values = _all_values(signal, scores)
-    reason = None if values is not None else signal.reason or f"needs {', '.join(signal.needs)}, not measured here"
+    groups = _by_teacher(signal, scores)
+    limit = _limit(signal, groups)
+    reason = None if groups else signal.reason or f"needs {', '.join(signal.needs)}, not measured here"
     return {
         "name": signal.name,
         "label": signal.label,
@@ -34,9 +37,11 @@ def _row(signal: Signal, scores: Scores) -> dict[str, Any]:
         "tier": signal.tier,
         "scale": signal.scale,
         "per_teacher": signal.per_teacher,
-        "available": values is not None,
+        "available": bool(groups),
         "reason": reason,
-        "limit": _limit(signal, values),
+        "limit": limit,
+        "below": any(bool((values < -limit).any()) for values in groups),
+        "above": any(bool((values > limit).any()) for values in groups),
         "noise": scores.noise.get(signal.name),
         "low": signal.low,
         "high": signal.high,
@@ -44,23 +49,27 @@ def _row(signal: Signal, scores: Scores) -> dict[str, Any]:
     }
 
 
-def _all_values(signal: Signal, scores: Scores) -> NDArray[np.float32] | None:
-    parts = []
-    for item in scores.items:
-        sources = [teacher.signals for teacher in item.teachers.values()] if signal.per_teacher else [item.signals]
-        parts += [source[signal.name] for source in sources if signal.name in source]
-    return np.concatenate(parts) if parts else None
+def _by_teacher(signal: Signal, scores: Scores) -> list[NDArray[np.float32]]:
+    """Return all values of a signal, one array a teacher; one array for the student's own."""
+    if not signal.per_teacher:
+        parts = [item.signals[signal.name] for item in scores.items if signal.name in item.signals]
+        return [np.concatenate(parts)] if parts else []
+    found = []
+    for teacher in scores.teachers:
+        signals = [item.teachers[teacher].signals for item in scores.items]
+        parts = [values[signal.name] for values in signals if signal.name in values]
+        found += [np.concatenate(parts)] if parts else []
+    return found
 
 
-def _limit(signal: Signal, values: NDArray[np.float32] | None) -> float:
+def _limit(signal: Signal, groups: list[NDArray[np.float32]]) -> float:
     if signal.unit == "share":
         return 1.0
-    if values is None:
+    sizes = [np.abs(values[np.isfinite(values)]) for values in groups]
+    ends = [float(np.percentile(size, _PERCENTILE)) for size in sizes if size.size]
+    if not ends:
         return 1.0
-    finite = np.abs(values[np.isfinite(values)])
-    if not finite.size:
-        return 1.0
-    return round_up(float(np.percentile(finite, _PERCENTILE)), least=2.0 if signal.scale == "log" else 1e-6)
+    return round_up(float(np.median(ends)), least=2.0 if signal.scale == "log" else 1e-6)
 
 
 def round_up(value: float, least: float) -> float:

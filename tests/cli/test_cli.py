@@ -35,8 +35,8 @@ def test_demo_as_json_to_a_page_of_ones_choice(tmp_path):
     done = run("demo", "--html", "page.html", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found["rollouts"] == 48
-    assert 0 < found["correct"] < 48
+    assert found["rollouts"] == 96
+    assert 0 < found["correct"] < 96
     assert {"teacher", "correct", "incorrect", "infinite"} == set(found["teachers"][0])
     assert (tmp_path / "page.html").exists()
 
@@ -66,16 +66,16 @@ def test_the_notebook_is_copied_once_and_a_users_changes_stay(tmp_path):
 def test_demo_starts_jupyterlab_and_prints_an_address_that_answers(tmp_path):
     command = [sys.executable, "-m", "opd_widgets.cli", "demo", "--no-browser"]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1", "JUPYTER_RUNTIME_DIR": str(tmp_path / "runtime")}
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, env=environment)
-    try:
-        assert process.stdout is not None
-        address = next(line for line in process.stdout if line.startswith("JupyterLab: ")).split()[1]
-        status = address.replace("/lab/tree/01_quickstart.ipynb", "/api/status")
-        assert _answer(status) == 200
-        assert (tmp_path / "opd-widgets-demo" / "01_quickstart.ipynb").exists()
-    finally:
-        process.terminate()
-        process.wait(20)
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            assert process.stdout is not None
+            address = next(line for line in process.stdout if line.startswith("JupyterLab: ")).split()[1]
+            status = address.replace("/lab/tree/01_quickstart.ipynb", "/api/status")
+            assert _answer(status) == 200
+            assert (tmp_path / "opd-widgets-demo" / "01_quickstart.ipynb").exists()
+        finally:
+            process.terminate()
+            process.wait(20)
 
 
 def _answer(address: str) -> int:

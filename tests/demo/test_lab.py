@@ -42,7 +42,8 @@ def test_external_teachers_and_the_five_contexts(lab):
 
 def test_rollouts_are_judged_and_of_both_outcomes(lab):
     outcomes = [rollout.outcome for rollout in lab.rollouts]
-    assert len(outcomes) == 48
+    assert len(outcomes) == 96
+    assert 0.4 <= outcomes.count("correct") / len(outcomes) <= 0.65
     assert {"correct", "incorrect"} == set(outcomes)
     for rollout in lab.rollouts:
         question = next(q for q in lab.questions if q.id == rollout.question)

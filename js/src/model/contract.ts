@@ -57,6 +57,9 @@ export interface SignalMeta {
   reason: string | null;
   /** End of the colour scale, one for all rollouts and teachers: diverging runs -limit..limit, the others 0..limit (log: 1..limit). */
   limit: number;
+  /** Whether some value lies below or above the scale's ends; it takes the end's colour. */
+  below: boolean;
+  above: boolean;
   /** Noise band: values closer to zero than this are grey; null where it was not measured. */
   noise: number | null;
   /** What the lower and the upper end mean, in words. */

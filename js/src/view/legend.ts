@@ -37,7 +37,11 @@ export function legend(root: HTMLElement): View {
     const range = h(
       "span",
       { class: "opd-legend-range" },
-      h("span", { class: "opd-legend-number" }, signed ? end(-scale.limit) : scale.scale === "log" ? "1" : "0"),
+      h(
+        "span",
+        { class: "opd-legend-number" },
+        signed ? `${scale.below ? "≤ " : ""}${end(-scale.limit)}` : scale.scale === "log" ? "1" : "0",
+      ),
       h(
         "span",
         { class: "opd-legend-scale", "aria-hidden": "true" },
@@ -45,7 +49,7 @@ export function legend(root: HTMLElement): View {
         (signed || noise) && gap,
         ...above.map(field),
       ),
-      h("span", { class: "opd-legend-number" }, end(scale.limit)),
+      h("span", { class: "opd-legend-number" }, `${scale.above ? "≥ " : ""}${end(scale.limit)}`),
     );
     const high = h("span", { class: "opd-legend-word" }, scale.high);
     if (unit) high.append(h("span", { class: "opd-legend-unit" }, scale.high ? ` · ${unit}` : unit));
