@@ -10,6 +10,7 @@ from opd_widgets.demo import arithmetic
 from opd_widgets.demo.card import model_card
 from opd_widgets.demo.corpus import IGNORED, TRAINED_KINDS, make_batch, training_context
 from opd_widgets.demo.recipes import RECIPES
+from opd_widgets.demo.sampling import complete
 from opd_widgets.demo.storage import MODELS, load, save, training_record
 from opd_widgets.demo.tokenizer import build_tokenizer
 from opd_widgets.demo.train import main
@@ -73,6 +74,14 @@ def test_a_saved_model_reloads_with_its_record(tokenizer, tmp_path):
     assert all(torch.equal(before[name], weight) for name, weight in reloaded.state_dict().items())
     assert again.get_vocab() == tokenizer.get_vocab()
     assert training_record(tmp_path / "student")["recipe"]["steps"] == 1
+
+
+def test_padded_rows_are_never_drawn(tokenizer):
+    # Untrained, every row is about as likely as any other.
+    drawn = complete(new_model(STUDENT, tokenizer), tokenizer, ["Q: 1+1+1=?\n"] * 64, seed=0)
+    ids = {token for row in drawn for token in row}
+    assert max(ids) < len(tokenizer)
+    assert len(ids) == len(tokenizer)
 
 
 def test_a_folder_without_a_model_is_named(tmp_path):
