@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from opd_widgets.models.hf import HFModel
 
 MODELS = Path(__file__).parent / "models"
-MAX_NEW_TOKENS = 64  # the longest working has 38
+MAX_NEW_TOKENS = 64  # the longest working has 28
 _TRIES = 4  # samples of a larger model's solution before the reference one stands in
 
 
