@@ -267,3 +267,26 @@ const topBuffers = (top: Tops): TeacherTopBuffers => ({
   student: view(top.student),
   at_student: view(top.atStudent),
 });
+
+/** The same as a student without any teacher: what needs one is not available. */
+export function withoutTeachers(trait: ScoresTrait): ScoresTrait {
+  const { meta } = trait;
+  const kept = meta.planes.flatMap((p, row) => (p.teacher === null ? [row] : []));
+  const all = new Float32Array(trait.values.buffer);
+  const values = new Float32Array(kept.length * meta.tokens);
+  for (const [i, row] of kept.entries())
+    values.set(all.subarray(row * meta.tokens, (row + 1) * meta.tokens), i * meta.tokens);
+  const untaught = { available: false, reason: "needs a teacher" };
+  return {
+    ...trait,
+    meta: {
+      ...meta,
+      teachers: [],
+      planes: kept.map((row) => meta.planes[row]),
+      signals: meta.signals.map((s) => (s.per_teacher ? { ...s, ...untaught } : s)),
+      rollouts: meta.rollouts.map((r) => ({ ...r, contexts: {}, teacher_prompts: {} })),
+    },
+    values: view(values),
+    teacher_top: {},
+  };
+}

@@ -29,49 +29,73 @@ function rescore(scores: ScoresTrait, teacher: string, rollout: number, text: st
   return { teacher, rollout, context, prompt, values: new DataView(out.buffer), top: null };
 }
 
-export function liveModel(state: Record<string, unknown>, delay = 120): StaticModel {
+type Asked = { teacher: string; rollout: number; text: string; question?: string; sequence: number };
+
+/** `mute`: a kernel that never answers. */
+export function liveModel(state: Record<string, unknown>, { delay = 120, mute = false } = {}): StaticModel {
   const model = staticModel(state);
   const heard = new Set<(...args: unknown[]) => void>();
   const scores = state.scores as ScoresTrait;
-  let newest = "";
+  const { rollouts } = scores.meta;
+  /** Newest sequence by teacher and question; a job whose number is no longer here ends. */
+  const newest = new Map<string, number>();
+  const entries = (): LiveEntry[] => (model.get("live") as LiveTrait).entries;
   const job = (change: Partial<JobTrait>): void => model.set("job", { ...(model.get("job") as JobTrait), ...change });
+  const others = (teacher: string, question: string): LiveEntry[] =>
+    entries().filter((e) => e.teacher !== teacher || rollouts[e.rollout].question !== question);
 
-  async function handle(message: RpcRequest | RpcCancel): Promise<void> {
-    if (message.kind === "cancel") return;
-    newest = message.id;
-    await wait(delay);
-    const { teacher, rollout, text } = message.params as { teacher: string; rollout: number; text: string };
-    const answer = (body: object): boolean =>
-      [...heard].map((hear) => hear({ kind: "response", id: message.id, ...body }, [])).length > 0;
-    if (message.method === "cancel_job") {
-      job({ state: "cancelled" });
-      return void answer({ ok: true, result: {} });
-    }
-    const others = ((model.get("live") as LiveTrait).entries ?? []).filter(
-      (e) => e.teacher !== teacher || e.rollout !== rollout,
-    );
-    if (message.method === "reset_context") {
-      model.set("live", { entries: others, vocab: {} });
-      return void answer({ ok: true, result: {} });
-    }
-    if (text.length > 200) {
-      const tokens = text.length;
-      return void answer({
-        ok: false,
-        error: {
-          type: "ContextTooLongError",
-          message: `context has ${tokens} tokens and the response ${scores.meta.rollouts[rollout].length}; the model takes 256. Shorten the context by ${tokens - 220} tokens.`,
-        },
-      });
-    }
-    answer({ ok: true, result: {} });
-    for (let done = 0; done <= 4; done++) {
-      if (newest !== message.id) return;
-      job({ state: "running", teacher, done, total: 4, seconds: done * 0.1 });
+  async function score({ teacher, rollout, text, sequence }: Asked, question: string): Promise<void> {
+    const rest = rollouts.flatMap((r, i) => (r.question === question && i !== rollout ? [i] : []));
+    const total = 1 + rest.length;
+    for (const [done, index] of [rollout, ...rest].entries()) {
+      job({ state: "running", teacher, question, done, total, seconds: done * 0.1 });
       await wait(delay);
+      if (newest.get(teacher + question) !== sequence) return;
+      const kept = entries().filter((e) => e.teacher !== teacher || e.rollout !== index);
+      model.set("live", { entries: [...kept, rescore(scores, teacher, index, text)], vocab: {} });
     }
-    model.set("live", { entries: [...others, rescore(scores, teacher, rollout, text)], vocab: {} });
-    job({ state: "done", seconds: 0.41 });
+    job({ state: "done", done: total, seconds: 0.41 });
+  }
+
+  /** The result; what goes on after it is `after`'s. */
+  function handle(method: string, asked: Asked): { result: object; after?: () => void } {
+    const { teacher, rollout, text, sequence } = asked;
+    const question = asked.question ?? rollouts[rollout].question;
+    const place = teacher + question;
+    if (method === "cancel_job") {
+      const running = model.get("job") as JobTrait;
+      const cancelled = running.state === "running" && running.teacher === teacher && running.question === question;
+      if (cancelled) job({ state: "cancelled" });
+      if (cancelled) newest.set(place, (newest.get(place) ?? 0) + 0.5);
+      return { result: { cancelled } };
+    }
+    if (sequence < (newest.get(place) ?? 0)) return { result: { superseded: true } };
+    newest.set(place, sequence);
+    if (method === "reset_context") {
+      model.set("live", { entries: others(teacher, question), vocab: {} });
+      job({ state: "idle" });
+      return { result: {} };
+    }
+    if (text.length > 200)
+      throw new Error(
+        `context has ${text.length} tokens and the response ${rollouts[rollout].length}; the model takes 256. Shorten the context by ${text.length - 220} tokens.`,
+      );
+    return { result: {}, after: () => void score(asked, question) };
+  }
+
+  async function receive(message: RpcRequest | RpcCancel): Promise<void> {
+    if (message.kind === "cancel" || mute) return;
+    await wait(delay);
+    const answer = (body: object): void => {
+      for (const hear of heard) hear({ kind: "response", id: message.id, ...body }, []);
+    };
+    try {
+      const { result, after } = handle(message.method, message.params as Asked);
+      answer({ ok: true, result });
+      after?.();
+    } catch (error) {
+      answer({ ok: false, error: { type: "ContextTooLongError", message: (error as Error).message } });
+    }
   }
 
   return {
@@ -79,6 +103,6 @@ export function liveModel(state: Record<string, unknown>, delay = 120): StaticMo
     on: (event, listener) => (event === "msg:custom" ? void heard.add(listener) : model.on(event, listener)),
     off: (event, listener) =>
       event === "msg:custom" && listener ? void heard.delete(listener) : model.off(event, listener),
-    send: ((content: RpcRequest | RpcCancel) => void handle(content)) as () => void,
+    send: ((content: RpcRequest | RpcCancel) => void receive(content)) as () => void,
   };
 }

@@ -1,10 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { makeScores } from "../dev/fixture";
 import { CodecError, float32, uint32 } from "../src/model/codec";
-import { createContextSession, PAUSE_MS, SLOW_MS } from "../src/model/context_session";
-import type { LiveEntry, RpcCancel, RpcRequest } from "../src/model/contract";
+import type { LiveEntry, LiveTrait, RpcCancel, RpcRequest } from "../src/model/contract";
 import { Dataset } from "../src/model/dataset";
-import { createRpc, type Rpc, RpcError } from "../src/model/rpc";
+import { createRpc } from "../src/model/rpc";
 
 describe("codec", () => {
   it("copies where bytes are not aligned, and says what it expected", () => {
@@ -69,6 +68,37 @@ describe("dataset", () => {
     expect(next.teacherPrompt(2, "Self + answer")?.cells.texts).toEqual(["new"]);
     expect(next.edited(2, "Self + answer")).toBe(true);
   });
+
+  const planes = scores.meta.planes.filter((p) => p.teacher === "Self + answer").length;
+  const good = (value = -5): LiveEntry => liveEntry("Self + answer", 2, value, planes, data.rollout(2).length);
+
+  it("passes over an entry that does not fit these scores", () => {
+    const short = { ...good(), values: new DataView(new ArrayBuffer(12)) };
+    const top = { ids: short.values, teacher: short.values, student: short.values, at_student: short.values };
+    for (const entry of [short, { ...good(), teacher: "gone" }, { ...good(), rollout: 99 }, { ...good(), top }]) {
+      const read = Dataset.read(scores, { entries: [entry, liveEntry("Self + answer", 1, 1, planes, 20)], vocab: {} });
+      expect(read.values(2, "advantage", "Self + answer")).toEqual(data.values(2, "advantage", "Self + answer"));
+      expect(read.edited(1, "Self + answer")).toBe(true);
+    }
+  });
+
+  it("applies edits of the same generation only, whichever trait comes first", () => {
+    const at = (generation?: number): typeof scores => ({ ...scores, meta: { ...scores.meta, generation } });
+    const live = (generation?: number): LiveTrait => ({ entries: [good()], vocab: { 999: ["x", "t"] }, generation });
+    const edited = (s?: number, l?: number): boolean => Dataset.read(at(s), live(l)).edited(2, "Self + answer");
+    expect([edited(2, 2), edited(), edited(2), edited(undefined, 2)]).toEqual([true, true, true, true]);
+    expect([edited(2, 1), edited(1, 2)]).toEqual([false, false]);
+    expect(Dataset.read(at(1), live(2)).vocab(999)).toEqual(["#999", "p"]);
+  });
+
+  it("knows what an edit has put beyond the scale's ends", () => {
+    const scale = data.signal("advantage")!;
+    const beyond = (value: number): object => Dataset.read(scores, { entries: [good(value)], vocab: {} }).beyond(scale);
+    expect(data.beyond(scale)).toEqual({ below: false, above: false });
+    expect(beyond(-11)).toEqual({ below: true, above: false });
+    expect(beyond(Number.POSITIVE_INFINITY)).toEqual({ below: false, above: true });
+    expect(beyond(10)).toEqual({ below: false, above: false });
+  });
 });
 
 function wire() {
@@ -125,88 +155,5 @@ describe("rpc", () => {
     life.abort();
     await expect(waiting).rejects.toThrow();
     expect(heard.size).toBe(0);
-  });
-});
-
-describe("context session", () => {
-  beforeEach(() => void vi.useFakeTimers());
-  afterEach(() => void vi.useRealTimers());
-
-  function session() {
-    const calls: {
-      method: string;
-      params: Record<string, unknown>;
-      signal: AbortSignal;
-      settle(error?: Error): void;
-    }[] = [];
-    const rpc: Rpc = {
-      request: (method, params, signal) =>
-        new Promise((resolve, reject) => {
-          signal.addEventListener("abort", () => reject(signal.reason));
-          calls.push({ method, params, signal, settle: (error) => (error ? reject(error) : resolve({})) });
-        }),
-    };
-    const life = new AbortController();
-    return { calls, life, session: createContextSession(rpc, life.signal, () => {}) };
-  }
-
-  it("waits for a pause, sends once, and the newest wins", async () => {
-    const { calls, session: s } = session();
-    s.edit("T", 1, "a");
-    s.edit("T", 1, "ab");
-    expect(s.draft("T", 1)).toMatchObject({ text: "ab", phase: "typing" });
-    await vi.advanceTimersByTimeAsync(PAUSE_MS);
-    expect(calls.map((c) => c.params)).toEqual([{ teacher: "T", rollout: 1, text: "ab" }]);
-    s.edit("T", 1, "abc");
-    expect(calls[0].signal.aborted).toBe(true);
-    await vi.advanceTimersByTimeAsync(PAUSE_MS);
-    calls[1].settle();
-    await vi.advanceTimersByTimeAsync(0);
-    expect(s.draft("T", 1)).toEqual({ text: "abc", phase: "rest", error: null });
-  });
-
-  it("says when the kernel does not answer, and keeps waiting", async () => {
-    const { calls, session: s } = session();
-    s.edit("T", 1, "a");
-    await vi.advanceTimersByTimeAsync(PAUSE_MS + SLOW_MS);
-    expect(s.draft("T", 1).phase).toBe("queued");
-    calls[0].settle();
-    await vi.advanceTimersByTimeAsync(0);
-    expect(s.draft("T", 1).phase).toBe("rest");
-  });
-
-  it("keeps the text when Python refuses it, and drops it when Python has it", async () => {
-    const { calls, session: s } = session();
-    s.edit("T", 1, "too long");
-    await vi.advanceTimersByTimeAsync(PAUSE_MS);
-    calls[0].settle(new RpcError("ContextTooLongError", "300 tokens, limit 256"));
-    await vi.advanceTimersByTimeAsync(0);
-    expect(s.draft("T", 1)).toEqual({ text: "too long", phase: "failed", error: "300 tokens, limit 256" });
-    s.settle("T", 1, "older");
-    expect(s.draft("T", 1).text).toBe("too long");
-    s.settle("T", 1, "too long");
-    expect(s.draft("T", 1).text).toBeNull();
-    expect(s.draft("T", 2).text).toBeNull();
-  });
-
-  it("cancels a running job, keeping the text, and resets", async () => {
-    const { calls, session: s } = session();
-    s.edit("T", 1, "a");
-    await vi.advanceTimersByTimeAsync(PAUSE_MS);
-    s.cancel("T", 1, true);
-    expect(calls[0].signal.aborted).toBe(true);
-    expect(calls[1].method).toBe("cancel_job");
-    expect(s.draft("T", 1).text).toBe("a");
-    s.reset("T", 1);
-    expect(calls[2]).toMatchObject({ method: "reset_context", params: { teacher: "T", rollout: 1 } });
-    expect(s.draft("T", 1).text).toBeNull();
-  });
-
-  it("sends nothing after the view has ended", async () => {
-    const { calls, life, session: s } = session();
-    s.edit("T", 1, "a");
-    life.abort();
-    await vi.advanceTimersByTimeAsync(5000);
-    expect(calls).toHaveLength(0);
   });
 });

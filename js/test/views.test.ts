@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { makeScores } from "../dev/fixture";
+import { makeScores, withoutTeachers } from "../dev/fixture";
 import { staticModel } from "../src/host/static_model";
 import type { JobTrait, LiveTrait } from "../src/model/contract";
 import { contextStatus } from "../src/view/context_status";
@@ -37,6 +37,11 @@ async function show(change: Record<string, unknown> = {}, widget = explorer) {
   return { el, model, scores, life, end, all, one, press };
 }
 
+function type(field: HTMLElement, text: string): void {
+  (field as HTMLTextAreaElement).value = text;
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
 afterEach(() => document.body.replaceChildren());
 
 describe("token strip", () => {
@@ -67,6 +72,29 @@ describe("token strip", () => {
     expect(all("img, script, b")).toHaveLength(0);
     expect(el.textContent).toContain("<img src=x onerror=alert(1)>");
     expect(all(".opd-strip .opd-cell").map((c) => c.textContent)).toContain("&amp;");
+  });
+
+  it("copies the true text, line breaks and all", async () => {
+    const { all, scores } = await show({ rollout: 23 });
+    const { texts } = scores.meta.rollouts[23].cells;
+    expect(texts.join("")).toContain("\n");
+    const cells = all(".opd-strip .opd-cell");
+    const copied = (from: Node, to: Node): string | null => {
+      const range = document.createRange();
+      range.setStartBefore(from);
+      range.setEndAfter(to);
+      document.getSelection()?.removeAllRanges();
+      document.getSelection()?.addRange(range);
+      const setData = vi.fn();
+      const clipboardData = { setData };
+      const event = Object.assign(new Event("copy", { bubbles: true, cancelable: true }), { clipboardData });
+      cells[0].dispatchEvent(event);
+      expect(event.defaultPrevented).toBe(setData.mock.calls.length > 0);
+      return setData.mock.calls[0]?.[1] ?? null;
+    };
+    expect(copied(cells[0], cells[cells.length - 1])).toBe(texts.join(""));
+    expect(copied(cells[2], cells[9])).toBe(texts.slice(2, 10).join(""));
+    expect(copied(document.body, cells[9])).toBeNull();
   });
 
   it("stands alone with its keys", async () => {
@@ -152,6 +180,23 @@ describe("selection", () => {
   });
 });
 
+describe("scores without a teacher", () => {
+  it("fall back to a signal that is there, and show the student alone", async () => {
+    const { one, all, press, model, el } = await show({ scores: withoutTeachers(makeScores()), teacher: "", token: 3 });
+    const first = makeScores().meta.signals.find((s) => !s.per_teacher)!;
+    expect(one('.opd-signal-switch [aria-checked="true"]').textContent).toBe(first.label);
+    expect(all(".opd-signal-switch [aria-disabled]")).toHaveLength(0);
+    expect(one(".opd-teacher-switch").hidden && one(".opd-trows").hidden && one(".opd-context").hidden).toBe(true);
+    expect(all(".opd-strip .opd-cell").some((c) => /opd-v-[pq]\d/.test(c.className))).toBe(true);
+    expect(all(".opd-top thead th")).toHaveLength(1);
+    expect(one(".opd-signal-values caption").textContent).toBe("Signals");
+    expect(one(".opd-standing").textContent).not.toContain(": not recorded");
+    await press("s");
+    expect(model.get("signal")).not.toBe(first.name);
+    expect(el.textContent).not.toContain("could not be read");
+  });
+});
+
 describe("live scores", () => {
   it("recolours strip, list and prompt", async () => {
     const { model, one, scores } = await show({ teacher: "Self + solution" });
@@ -177,6 +222,12 @@ describe("live scores", () => {
     expect(before).not.toBe("+9.00");
     expect(mean()).toBe("+9.00");
     expect(one(".opd-strip .opd-cell").className).toContain("opd-v-p");
+    const high = (): string => one(".opd-legend-number:last-child").textContent!;
+    expect(high()).toBe("+10");
+    const beyond = new DataView(new Float32Array(planes * length).fill(11).buffer);
+    model.set("live", { vocab: {}, entries: [{ ...live.entries[0], values: beyond }] });
+    await frame();
+    expect(high()).toBe("≥ +10");
     expect(one(".opd-only-teacher").textContent).toBe("<b>new</b>");
     expect((one(".opd-context-text") as HTMLTextAreaElement).value).toBe("<b>new</b>");
   });
@@ -199,7 +250,11 @@ describe("context editor", () => {
     expect(at({ state: "running", teacher: "T", done: 2, total: 9, seconds: 0.4 })).toBe("scoring 2 of 9 · 0.40 s");
     expect(at({ state: "done", seconds: 0.04, teacher: "T" })).toBe("rescored in 0.04 s");
     expect(at({}, { phase: "queued", text: "x" })).toBe("kernel busy: the edit is queued");
+    expect(at({}, { phase: "queued" })).toBe("kernel busy: the reset is queued");
     expect(at({ state: "cancelled" })).toContain("context before");
+    expect(at({ state: "cancelled", done: 2, total: 9 })).toBe("cancelled: 2 of 9 rescored");
+    expect(at({ state: "failed", done: 2, total: 9, message: "no room" })).toBe("failed after 2 of 9: no room");
+    expect(at({ state: "done", teacher: "U" }, { text: "x" })).toBe("edited");
     const failed = contextStatus({
       job: { ...JOB, state: "failed", message: "no room" },
       teacher: "T",
@@ -209,11 +264,53 @@ describe("context editor", () => {
     expect(failed.error).toBe("no room");
   });
 
+  it("says that there is no answer, whatever the job says, and offers to send again", async () => {
+    const lost = { text: "x", phase: "lost", error: null };
+    const now = contextStatus({ job: { ...JOB, state: "running" }, teacher: "T", question: "q", draft: lost });
+    expect(now).toMatchObject({ busy: true, lost: true });
+    expect(now.line).toBe("no answer from the kernel: the edit is kept and will be sent again");
+
+    const { one, model } = await show({ teacher: "Self + solution" });
+    const send = vi.spyOn(model, "send") as unknown as { mock: { calls: [{ params: object }][] } };
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    type(one(".opd-context-text"), "x");
+    vi.advanceTimersByTime(20_250);
+    vi.useRealTimers();
+    await frame();
+    expect(one(".opd-job-status").textContent).toContain("no answer from the kernel");
+    expect(one(".opd-context-cancel").textContent).toBe("send again");
+    const before = send.mock.calls.length;
+    one(".opd-context-cancel").click();
+    await frame();
+    expect(send.mock.calls.slice(before).at(-1)?.[0].params).toMatchObject({ text: "x", rollout: 1 });
+    expect(one(".opd-context-cancel").textContent).toBe("cancel");
+  });
+
+  it("cancels the job that runs, which may be another teacher’s", async () => {
+    const job = { ...JOB, state: "running" as const, teacher: "Self + answer", question: "another", total: 3 };
+    const { one, model } = await show({ teacher: "Self + solution", job });
+    const send = vi.spyOn(model, "send");
+    one(".opd-context-cancel").click();
+    expect(send).toHaveBeenCalledExactlyOnceWith(
+      expect.objectContaining({ method: "cancel_job", params: { teacher: "Self + answer", question: "another" } }),
+    );
+  });
+
+  it("shows a draft on every rollout of its question", async () => {
+    const { one, model } = await show({ teacher: "Self + solution", rollout: 1 });
+    type(one(".opd-context-text"), "my own words");
+    model.set("rollout", 2);
+    await frame();
+    expect((one(".opd-context-text") as HTMLTextAreaElement).value).toBe("my own words");
+    model.set("rollout", 3);
+    await frame();
+    expect((one(".opd-context-text") as HTMLTextAreaElement).value).not.toBe("my own words");
+  });
+
   it("keeps what was typed while scores arrive and teachers change", async () => {
     const { one, model } = await show({ teacher: "Self + solution" });
     const input = one(".opd-context-text") as HTMLTextAreaElement;
-    input.value = "my own words";
-    input.dispatchEvent(new Event("input", { bubbles: true }));
+    type(input, "my own words");
     model.set("teacher", "Self + answer");
     await frame();
     expect(input.value).not.toBe("my own words");

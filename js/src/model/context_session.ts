@@ -1,11 +1,14 @@
 /**
- * Edits of contexts on their way to Python. One draft a teacher and rollout; a draft is kept until Python's answer carries the same
- * text, so that nothing a reader typed is ever lost. The newest edit wins: it withdraws the request before it.
+ * Edits of contexts on their way to Python: one draft, one pause and one request a teacher and question, whatever happens to the
+ * others. A draft is kept until Python has scored the whole question under the same text, so that nothing a reader typed is ever
+ * lost. The newest edit of a place wins: it withdraws the request before it.
  */
+import type { RpcParams } from "./contract";
+import type { Dataset } from "./dataset";
 import { type Rpc, RpcError } from "./rpc";
 
-/** rest: nothing under way; typing: waiting for a pause; sent; queued: no answer for a while; failed: see `error`. */
-export type Phase = "rest" | "typing" | "sent" | "queued" | "failed";
+/** rest: nothing under way; typing: waiting for a pause; sent; queued: no answer for a while; lost: none for long; failed: see `error`. */
+export type Phase = "rest" | "typing" | "sent" | "queued" | "lost" | "failed";
 
 export interface Draft {
   /** null: the reader has not changed the text. */
@@ -14,92 +17,140 @@ export interface Draft {
   error: string | null;
 }
 
+/** What a context belongs to. Rollouts of one question share it; `rollout` is the one in view, which is scored first. */
+export interface Place {
+  teacher: string;
+  question: string;
+  rollout: number;
+}
+
+export interface JobName {
+  teacher: string;
+  question: string;
+}
+
 export interface ContextSession {
-  draft(teacher: string, rollout: number): Draft;
-  edit(teacher: string, rollout: number, text: string): void;
-  reset(teacher: string, rollout: number): void;
-  /** Withdraws what is waiting and stops the running job; the text stays. */
-  cancel(teacher: string, rollout: number, running: boolean): void;
-  /** Python's state has this text now: a draft equal to it is done. */
-  settle(teacher: string, rollout: number, text: string): void;
+  draft(place: Place): Draft;
+  edit(place: Place, text: string): void;
+  reset(place: Place): void;
+  /** Stops the running job, and no other; where none runs, or this place's own, withdraws what waits here. The text stays. */
+  cancel(place: Place, running: JobName | null): void;
+  /** Sends what has had no answer once more. */
+  resend(place: Place): void;
+  /** Drops the drafts that are in these scores now. */
+  settle(data: Dataset): void;
 }
 
 export const PAUSE_MS = 250;
 export const SLOW_MS = 1000;
+/** Without an answer for so long a request counts as lost and is sent again, then after twice the time, and so on. */
+export const LOST_MS = 20_000;
 const REST: Draft = { text: null, phase: "rest", error: null };
 
-export function createContextSession(rpc: Rpc, life: AbortSignal, changed: () => void): ContextSession {
-  const drafts = new Map<string, Draft>();
-  let pause: ReturnType<typeof setTimeout> | undefined;
-  let flight: AbortController | null = null;
-  const at = (teacher: string, rollout: number): string => `${rollout}\u0000${teacher}`;
-  const put = (slot: string, draft: Draft): void => {
-    drafts.set(slot, draft);
-    changed();
-  };
-  const withdraw = (): void => {
-    clearTimeout(pause);
-    flight?.abort(new DOMException("a newer edit", "AbortError"));
-    flight = null;
-  };
-  life.addEventListener("abort", withdraw, { once: true });
+interface Slot {
+  place: Place;
+  draft: Draft;
+  /** The text last sent; null: a reset. */
+  sent: string | null;
+  pause: ReturnType<typeof setTimeout> | undefined;
+  flight: AbortController | null;
+}
 
-  async function ask(
-    method: "set_context" | "reset_context",
-    slot: string,
-    params: Record<string, unknown>,
-  ): Promise<void> {
+const keyOf = ({ teacher, question, rollout }: Place): string =>
+  `${question}\u0000${question === "" ? rollout : ""}\u0000${teacher}`;
+
+function withdraw(slot: Slot): void {
+  clearTimeout(slot.pause);
+  slot.flight?.abort(new DOMException("a newer edit", "AbortError"));
+  slot.flight = null;
+}
+
+/** Sends what a slot holds, in the order of this view's edits, until there is an answer. */
+function sender(rpc: Rpc, life: AbortSignal, put: (slot: Slot, change: Partial<Draft>) => void) {
+  const view = Math.random().toString(36).slice(2, 12);
+  let sequence = 0;
+
+  function ask({ sent, place: { teacher, rollout } }: Slot, signal: AbortSignal): Promise<unknown> {
+    const reset: RpcParams["reset_context"] = { teacher, rollout, view, sequence: ++sequence };
+    if (sent === null) return rpc.request("reset_context", reset, signal);
+    return rpc.request("set_context", { ...reset, text: sent } satisfies RpcParams["set_context"], signal);
+  }
+
+  return async function send(slot: Slot, patience = LOST_MS): Promise<void> {
+    withdraw(slot);
     const mine = new AbortController();
-    flight = mine;
-    const phase = (phase: Phase, error: string | null = null): void =>
-      put(slot, { ...(drafts.get(slot) ?? REST), phase, error });
-    phase("sent");
-    const slow = setTimeout(() => phase("queued"), SLOW_MS);
+    slot.flight = mine;
+    const again = patience > LOST_MS;
+    put(slot, { phase: again ? "lost" : "sent", error: null });
+    const slow = setTimeout(() => again || put(slot, { phase: "queued" }), SLOW_MS);
+    const lost = setTimeout(() => void send(slot, 2 * patience), patience);
+    const settled = (): void => [slow, lost].forEach(clearTimeout);
+    mine.signal.addEventListener("abort", settled, { once: true });
     try {
-      await rpc.request(method, params, mine.signal);
-      if (flight === mine) phase("rest");
+      await ask(slot, mine.signal);
+      if (slot.flight === mine) put(slot, { phase: "rest" });
     } catch (error) {
       if (mine.signal.aborted || life.aborted) return;
-      phase("failed", error instanceof RpcError ? error.message : String(error));
+      put(slot, { phase: "failed", error: error instanceof RpcError ? error.message : String(error) });
     } finally {
-      clearTimeout(slow);
-      if (flight === mine) flight = null;
+      settled();
+      if (slot.flight === mine) slot.flight = null;
     }
-  }
+  };
+}
 
-  /** Drafts other than `keep` that were on their way were withdrawn with it. */
-  function rest(keep: string): void {
-    for (const [slot, draft] of drafts) {
-      if (slot !== keep && draft.phase !== "failed") drafts.set(slot, { ...draft, phase: "rest" });
-    }
-  }
+export function createContextSession(rpc: Rpc, life: AbortSignal, changed: () => void): ContextSession {
+  const slots = new Map<string, Slot>();
+  const at = (place: Place): Slot => {
+    const slot = slots.get(keyOf(place)) ?? { place, draft: REST, sent: null, pause: undefined, flight: null };
+    slot.place = place;
+    slots.set(keyOf(place), slot);
+    return slot;
+  };
+  const put = (slot: Slot, change: Partial<Draft>): void => {
+    slot.draft = { ...slot.draft, ...change };
+    changed();
+  };
+  const send = sender(rpc, life, put);
+  life.addEventListener("abort", () => slots.forEach(withdraw), { once: true });
 
   return {
-    draft: (teacher, rollout) => drafts.get(at(teacher, rollout)) ?? REST,
-    edit(teacher, rollout, text) {
-      const slot = at(teacher, rollout);
-      withdraw();
-      rest(slot);
+    draft: (place) => slots.get(keyOf(place))?.draft ?? REST,
+    edit(place, text) {
+      const slot = at(place);
+      withdraw(slot);
       put(slot, { text, phase: "typing", error: null });
-      pause = setTimeout(() => void ask("set_context", slot, { teacher, rollout, text }), PAUSE_MS);
+      slot.pause = setTimeout(() => {
+        slot.sent = text;
+        void send(slot);
+      }, PAUSE_MS);
     },
-    reset(teacher, rollout) {
-      const slot = at(teacher, rollout);
-      withdraw();
-      rest(slot);
-      drafts.delete(slot);
-      void ask("reset_context", slot, { teacher, rollout });
+    reset(place) {
+      const slot = at(place);
+      slot.sent = null;
+      slot.draft = REST;
+      void send(slot);
     },
-    cancel(teacher, rollout, running) {
-      withdraw();
-      const slot = at(teacher, rollout);
-      put(slot, { ...(drafts.get(slot) ?? REST), phase: "rest" });
-      if (running) rpc.request("cancel_job", {}, life).catch(() => changed());
+    cancel(place, running) {
+      const own = running === null || (running.teacher === place.teacher && running.question === place.question);
+      if (own) {
+        const slot = at(place);
+        withdraw(slot);
+        put(slot, { phase: "rest" });
+      }
+      if (!running) return;
+      const job: RpcParams["cancel_job"] = { teacher: running.teacher, question: running.question };
+      rpc.request("cancel_job", job, life).catch(() => changed());
     },
-    settle(teacher, rollout, text) {
-      const slot = at(teacher, rollout);
-      const draft = drafts.get(slot);
-      if (draft?.text === text && draft.phase !== "typing") drafts.set(slot, { ...draft, text: null });
+    resend: (place) => void send(at(place)),
+    settle(data) {
+      for (const slot of slots.values()) {
+        const { text, phase } = slot.draft;
+        if (text === null || phase === "typing" || !data.rescored(slot.place, text)) continue;
+        // What the scores show has been heard, whatever became of its answer.
+        if (phase === "lost") withdraw(slot);
+        slot.draft = { text: null, phase: phase === "lost" || phase === "failed" ? "rest" : phase, error: null };
+      }
     },
   };
 }

@@ -113,6 +113,11 @@ export interface Plane {
 
 export interface ScoresMeta {
   version: 1;
+  /**
+   * Counts the scores this view has been given, so that an edit's result is never laid over scores it was not made from: `scores` and
+   * `live` are two traits and may arrive in either order. Missing in pages of before: then all fit.
+   */
+  generation?: number;
   student: string;
   teachers: TeacherMeta[];
   signals: SignalMeta[];
@@ -156,7 +161,10 @@ export interface ScoresTrait {
   teacher_top: Record<string, TeacherTopBuffers>;
 }
 
-/** One rollout rescored under an edited context; overlays the same rollout and teacher in `scores`. */
+/**
+ * One rollout rescored under an edited context; overlays the same rollout and teacher in `scores`. An entry that does not fit them
+ * (unknown teacher or rollout, another number of bytes) is passed over.
+ */
 export interface LiveEntry {
   teacher: string;
   rollout: number;
@@ -169,6 +177,8 @@ export interface LiveEntry {
 
 /** The `live` trait. */
 export interface LiveTrait {
+  /** `ScoresMeta.generation` of the scores that `entries` were made from; they are applied only where both are equal, or one is missing. */
+  generation?: number;
   entries: LiveEntry[];
   /** Tokens that a top-k buffer in `entries` names and `meta.vocab` lacks. */
   vocab: Record<string, [string, string]>;
@@ -179,6 +189,7 @@ export interface JobTrait {
   state: "none" | "idle" | "running" | "done" | "cancelled" | "failed";
   teacher: string | null;
   question: string | null;
+  /** Rollouts rescored so far, of how many. What a cancelled or failed job had rescored stays in `live`. */
   done: number;
   total: number;
   seconds: number;
@@ -186,19 +197,50 @@ export interface JobTrait {
   message: string;
 }
 
+/** An edit's place in the order it was made in: a first message can be delivered after later ones. */
+export type Order = {
+  /** A random id of the view that asks. */
+  view: string;
+  /** Strictly increasing within a view, over all its edits and resets. */
+  sequence: number;
+};
+
+/**
+ * What is asked. A context belongs to a teacher and a question: all rollouts of that question are scored, `rollout` first.
+ * The question is that of `rollout`; a rollout whose question is "" stands alone.
+ */
+export type RpcParams = {
+  /** Refused by `superseded` where the same view has already sent a higher sequence for the same teacher and question. */
+  set_context: Order & { teacher: string; rollout: number; text: string };
+  /** Takes part in the same order, so that an edit that comes after its own reset is refused. */
+  reset_context: Order & { teacher: string; rollout: number };
+  /** Names a job as the `job` trait does; exactly that one is cancelled, and none where it is over already. */
+  cancel_job: { teacher: string; question: string };
+};
+
+/** What is answered where all went well. */
+export type RpcResults = {
+  set_context: { superseded?: boolean };
+  reset_context: { superseded?: boolean };
+  cancel_job: { cancelled: boolean };
+};
+
 export interface RpcRequest {
   kind: "request";
   id: string;
-  method: "set_context" | "reset_context" | "cancel_job";
+  method: keyof RpcParams;
+  /** `RpcParams` of the method. */
   params: Record<string, unknown>;
 }
 
+/** The view no longer wants request `id`: the job which that very request made is cancelled, no other, and a request still to come is not begun. */
 export interface RpcCancel {
   kind: "cancel";
   id: string;
 }
 
 export type RpcResponse =
+  /** `result`: `RpcResults` of the method. */
   | { kind: "response"; id: string; ok: true; result: Record<string, unknown> }
   | { kind: "response"; id: string; ok: false; error: { type: string; message: string } };
 

@@ -54,6 +54,23 @@ function decodeBase(trait: ScoresTrait): Base {
   };
 }
 
+/** Whether edits were made from these scores; those of a page from before generations were counted were. */
+const sameScores = (meta: ScoresMeta, live: LiveTrait): boolean =>
+  meta.generation === undefined || live.generation === undefined || meta.generation === live.generation;
+
+/** Whether an entry can lie over these scores: one of replaced scores may still be on its way. */
+function fits(meta: ScoresMeta, entry: LiveEntry): boolean {
+  const record = meta.rollouts[entry.rollout];
+  if (!record || !meta.teachers.some((t) => t.name === entry.teacher)) return false;
+  const planes = meta.planes.filter((p) => p.teacher === entry.teacher).length;
+  const items = 4 * record.length * meta.top_k;
+  const { top } = entry;
+  return (
+    entry.values?.byteLength === 4 * planes * record.length &&
+    (!top || [top.ids, top.teacher, top.student, top.at_student].every((part) => part.byteLength === items))
+  );
+}
+
 function decodeOverlay(meta: ScoresMeta, entry: LiveEntry): Overlay {
   const own = meta.planes.filter((p) => p.teacher === entry.teacher);
   const length = meta.rollouts[entry.rollout].length;
@@ -77,9 +94,11 @@ export class Dataset {
 
   static read(scores: ScoresTrait, live: LiveTrait | null, earlier: Dataset | null = null): Dataset {
     const base = earlier?.base.trait === scores ? earlier.base : decodeBase(scores);
-    const entries = (live?.entries ?? []).filter((e) => base.trait.meta.rollouts[e.rollout]);
-    const overlays = new Map(entries.map((e) => [slot(e.teacher, e.rollout), decodeOverlay(base.trait.meta, e)]));
-    return new Dataset(base, overlays, live?.vocab ?? {});
+    const { meta } = base.trait;
+    const applied = live && sameScores(meta, live) ? live : null;
+    const entries = (applied?.entries ?? []).filter((e) => fits(meta, e));
+    const overlays = new Map(entries.map((e) => [slot(e.teacher, e.rollout), decodeOverlay(meta, e)]));
+    return new Dataset(base, overlays, applied?.vocab ?? {});
   }
 
   get teachers(): TeacherMeta[] {
@@ -164,5 +183,31 @@ export class Dataset {
 
   edited(rollout: number, teacher: string): boolean {
     return this.overlays.has(slot(teacher, rollout));
+  }
+
+  /** Whether every rollout a context belongs to has been rescored under this text. A rollout without a question stands alone. */
+  rescored(place: { teacher: string; question: string; rollout: number }, text: string): boolean {
+    const { teacher, question, rollout } = place;
+    const records = this.meta.rollouts.map((record, i) => ({ record, i }));
+    const theirs = records.filter(
+      ({ record, i }) => record.question === question && (question !== "" || i === rollout),
+    );
+    return (
+      theirs.length > 0 && theirs.every(({ i }) => this.overlays.get(slot(teacher, i))?.entry.context.text === text)
+    );
+  }
+
+  /** Whether a counted value lies beyond the ends of a signal's scale, also under the edited contexts, which Python's flags do not know. */
+  beyond({ name, limit, below, above }: SignalMeta): { below: boolean; above: boolean } {
+    const out = { below, above };
+    for (const { entry, rows } of this.overlays.values()) {
+      const mask = this.mask(entry.rollout);
+      rows.get(name)?.forEach((value, i) => {
+        if (mask[i] === 0) return;
+        if (value < -limit) out.below = true;
+        if (value > limit) out.above = true;
+      });
+    }
+    return out;
   }
 }

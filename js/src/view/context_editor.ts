@@ -2,7 +2,7 @@
 import { plural } from "../core/format";
 import { contextStatus } from "./context_status";
 import { maker, setAttribute, setText } from "./dom";
-import type { ContextPort, View, ViewState } from "./state";
+import type { ContextPort, Place, View, ViewState } from "./state";
 
 function parts(root: HTMLElement) {
   const h = maker(root);
@@ -38,6 +38,17 @@ function factLine(state: ViewState, edited: boolean): string {
   return `context · ${length}${room} · not seen by the student${edited ? " · edited" : ""}`;
 }
 
+const placeOf = ({ teacher, rollout, record }: ViewState): Place => ({ teacher, rollout, question: record.question });
+
+/** The button is for what can be done about an edit under way: send it again where it got no answer, end it otherwise. */
+function interrupt(port: ContextPort, state: ViewState): void {
+  const { job } = state;
+  const place = placeOf(state);
+  const running = { teacher: job.teacher ?? place.teacher, question: job.question ?? place.question };
+  if (port.draft(place).phase === "lost") port.resend(place);
+  else port.cancel(place, job.state === "running" ? running : null);
+}
+
 export function contextEditor(root: HTMLElement, port: ContextPort): View {
   const life = new AbortController();
   const at = { signal: life.signal };
@@ -46,13 +57,9 @@ export function contextEditor(root: HTMLElement, port: ContextPort): View {
   let last: ViewState | null = null;
   let slot = "";
 
-  input.addEventListener("input", () => last && port.edit(last.teacher, last.rollout, input.value), at);
-  reset.addEventListener("click", () => last && port.reset(last.teacher, last.rollout), at);
-  cancel.addEventListener(
-    "click",
-    () => last && port.cancel(last.teacher, last.rollout, last.job.state === "running"),
-    at,
-  );
+  input.addEventListener("input", () => last && port.edit(placeOf(last), input.value), at);
+  reset.addEventListener("click", () => last && port.reset(placeOf(last)), at);
+  cancel.addEventListener("click", () => last && interrupt(port, last), at);
 
   /** The reader's own text stays; Python's is written only where the reader has changed nothing. */
   function fill(state: ViewState, draft: string | null): void {
@@ -62,24 +69,23 @@ export function contextEditor(root: HTMLElement, port: ContextPort): View {
   }
 
   function show(state: ViewState, editable: boolean): void {
-    const draft = port.draft(state.teacher, state.rollout);
-    const {
-      line,
-      error: trouble,
-      busy,
-      share,
-    } = contextStatus({ job: state.job, teacher: state.teacher, question: state.record.question, draft });
+    const place = placeOf(state);
+    const draft = port.draft(place);
+    const now = contextStatus({ job: state.job, teacher: place.teacher, question: place.question, draft });
+    const { error: trouble, share } = now;
     const edited = state.data.edited(state.rollout, state.teacher);
     setText(facts, factLine(state, edited));
-    setText(status, editable ? line : "");
+    setText(status, editable ? now.line : "");
     setAttribute(status, "data-state", state.job.state);
     setAttribute(status, "data-phase", draft.phase);
+    status.toggleAttribute("data-trouble", now.failed);
     setText(error, trouble ?? "");
     error.hidden = !editable || !trouble;
-    progress.hidden = !editable || state.job.state !== "running";
+    progress.hidden = !editable || now.lost || state.job.state !== "running";
     if (share === null) progress.removeAttribute("value");
     else progress.value = share;
-    cancel.hidden = !editable || !busy;
+    cancel.hidden = !editable || !now.busy;
+    setText(cancel, now.lost ? "send again" : "cancel");
     reset.hidden = !editable || (!edited && draft.text === null);
     const here = `${state.rollout}\u0000${state.teacher}`;
     // While the reader types, the field is theirs.

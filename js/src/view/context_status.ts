@@ -16,15 +16,35 @@ export interface Status {
   busy: boolean;
   /** Share done of the running job; null where nothing is known. */
   share: number | null;
+  /** Whether there was no answer for so long that the reader may send it again. */
+  lost: boolean;
+  /** Whether the line tells of a failure. */
+  failed: boolean;
 }
 
 const seconds = (s: number): string => (s < 10 ? `${s.toFixed(2)} s` : `${s.toFixed(0)} s`);
 
+const BEFORE = "the colours are of the context before";
+
+/** How this context's own job ended short of its end. What had been rescored by then stays. */
+function ended(job: JobTrait): Partial<Status> {
+  const count = `${job.done} of ${job.total}`;
+  if (job.state === "cancelled")
+    return { line: job.done > 0 ? `cancelled: ${count} rescored` : `cancelled: ${BEFORE}` };
+  if (job.done > 0) return { line: `failed after ${count}: ${job.message}`, failed: true };
+  return { line: `not scored: ${BEFORE}`, error: job.message };
+}
+
 export function contextStatus({ job, teacher, question, draft }: StatusInput): Status {
-  const out: Status = { line: "", error: draft.error, busy: false, share: null };
+  const out: Status = { line: "", error: draft.error, busy: false, share: null, lost: false, failed: false };
   const running = job.state === "running";
   const own = (job.teacher ?? teacher) === teacher && (job.question ?? question) === question;
-  if (draft.phase === "queued" && !running) return { ...out, line: "kernel busy: the edit is queued", busy: true };
+  const what = draft.text === null ? "reset" : "edit";
+  if (draft.phase === "lost") {
+    const line = `no answer from the kernel: the ${what} is kept and will be sent again`;
+    return { ...out, line, busy: true, lost: true };
+  }
+  if (draft.phase === "queued" && !running) return { ...out, line: `kernel busy: the ${what} is queued`, busy: true };
   if (draft.phase === "typing") return { ...out, line: "edited", busy: running };
   if (running) {
     const counted = job.total > 0 ? ` ${job.done} of ${job.total}` : "";
@@ -32,11 +52,9 @@ export function contextStatus({ job, teacher, question, draft }: StatusInput): S
     return { ...out, line, busy: true, share: job.total > 0 ? job.done / job.total : null };
   }
   if (draft.phase === "sent") return { ...out, line: "sent", busy: true };
-  if (draft.error !== null) return { ...out, line: "not scored: the colours are of the context before" };
-  if (!own) return out;
-  if (job.state === "failed")
-    return { ...out, line: "not scored: the colours are of the context before", error: job.message };
-  if (job.state === "cancelled") return { ...out, line: "cancelled: the colours are of the context before" };
-  if (job.state === "done" && draft.text === null) return { ...out, line: `rescored in ${seconds(job.seconds)}` };
+  if (draft.error !== null) return { ...out, line: `not scored: ${BEFORE}` };
+  if (own && (job.state === "failed" || job.state === "cancelled")) return { ...out, ...ended(job) };
+  if (own && job.state === "done" && draft.text === null)
+    return { ...out, line: `rescored in ${seconds(job.seconds)}` };
   return draft.text === null ? out : { ...out, line: "edited" };
 }

@@ -15,12 +15,14 @@ export function legend(root: HTMLElement): View {
   const box = h("div", { class: "opd-legend", role: "note" });
   root.append(box);
   let last: ViewState | null = null;
+  let ends = "";
 
   function field(name: string): HTMLElement {
     return h("span", { class: `opd-legend-step ${name}` });
   }
 
-  function draw(scale: SignalMeta): void {
+  /** `beyond`: the ends past which some value lies. */
+  function draw(scale: SignalMeta, beyond: { below: boolean; above: boolean }): void {
     const { below, above } = legendSteps(scale);
     const signed = scale.scale === "diverging";
     const noise = band(scale);
@@ -40,7 +42,7 @@ export function legend(root: HTMLElement): View {
       h(
         "span",
         { class: "opd-legend-number" },
-        signed ? `${scale.below ? "≤ " : ""}${end(-scale.limit)}` : scale.scale === "log" ? "1" : "0",
+        signed ? `${beyond.below ? "≤ " : ""}${end(-scale.limit)}` : scale.scale === "log" ? "1" : "0",
       ),
       h(
         "span",
@@ -49,7 +51,7 @@ export function legend(root: HTMLElement): View {
         (signed || noise) && gap,
         ...above.map(field),
       ),
-      h("span", { class: "opd-legend-number" }, `${scale.above ? "≥ " : ""}${end(scale.limit)}`),
+      h("span", { class: "opd-legend-number" }, `${beyond.above ? "≥ " : ""}${end(scale.limit)}`),
     );
     const high = h("span", { class: "opd-legend-word" }, scale.high);
     if (unit) high.append(h("span", { class: "opd-legend-unit" }, scale.high ? ` · ${unit}` : unit));
@@ -63,7 +65,12 @@ export function legend(root: HTMLElement): View {
 
   return {
     update(state) {
-      if (changed(last, state, "scale")) draw(state.scale);
+      if (changed(last, state, "scale", "data")) {
+        const beyond = state.data.beyond(state.scale);
+        const now = `${beyond.below} ${beyond.above}`;
+        if (changed(last, state, "scale") || now !== ends) draw(state.scale, beyond);
+        ends = now;
+      }
       last = state;
     },
     destroy: () => box.remove(),

@@ -2,6 +2,7 @@
 import { plural } from "../core/format";
 import type { PromptMeta } from "../model/contract";
 import { makeLines } from "./cell";
+import { copyTrueText } from "./copy";
 import { maker, setText } from "./dom";
 import { changed, type View, type ViewState } from "./state";
 
@@ -31,6 +32,7 @@ export function prompts(root: HTMLElement): View {
 
   function part(who: string, prompt: PromptMeta, side: string): HTMLElement {
     const text = promptText(root, prompt);
+    copyTrueText(text, life.signal);
     const label = h(
       "div",
       { class: "opd-prompt-who" },

@@ -27,12 +27,21 @@ export interface View {
   destroy(): void;
 }
 
+/** What a context belongs to: rollouts of one question share it; `rollout` is the one in view. */
+export interface Place {
+  teacher: string;
+  question: string;
+  rollout: number;
+}
+
 /** The reader's edits, kept outside the view so that they outlive a switch of teacher or rollout. */
 export interface ContextPort {
-  draft(teacher: string, rollout: number): { text: string | null; phase: string; error: string | null };
-  edit(teacher: string, rollout: number, text: string): void;
-  reset(teacher: string, rollout: number): void;
-  cancel(teacher: string, rollout: number, running: boolean): void;
+  draft(place: Place): { text: string | null; phase: string; error: string | null };
+  edit(place: Place, text: string): void;
+  reset(place: Place): void;
+  /** Stops the running job, if one is named; otherwise withdraws what waits at this place. */
+  cancel(place: Place, running: { teacher: string; question: string } | null): void;
+  resend(place: Place): void;
 }
 
 /** True when any of the listed parts of the state differs: what a view compares before it works. */

@@ -40,7 +40,9 @@ export function teacherSwitch(root: HTMLElement, actions: Actions): View {
 
 /** Signals of the bar, then those of the menu. */
 export function splitSignals(signals: readonly SignalMeta[]): { main: SignalMeta[]; more: SignalMeta[] } {
-  const known = MAIN.flatMap((name) => signals.filter((s) => s.name === name));
+  // Without any teacher, what needs one is no more than a reason in the menu.
+  const taught = signals.some((s) => s.per_teacher && s.available);
+  const known = MAIN.flatMap((name) => signals.filter((s) => s.name === name && (taught || !s.per_teacher)));
   const main = [...known, ...signals.filter((s) => !known.includes(s) && s.available)].slice(0, MAIN_COUNT);
   return { main, more: signals.filter((s) => !main.includes(s)) };
 }

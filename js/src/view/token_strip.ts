@@ -1,6 +1,7 @@
 /** The rollout's text, every token coloured. The DOM is built once a rollout; a switch of teacher or signal swaps classes. */
 import { colourClass } from "../core/scale";
 import { cellClass, makeLines } from "./cell";
+import { copyTrueText } from "./copy";
 import { maker, reveal, setAttribute, uniqueId } from "./dom";
 import { elementAt, scrub } from "./scrub";
 import { selectedCell, series } from "./series";
@@ -30,6 +31,8 @@ export function tokenStrip(root: HTMLElement, actions: Actions): View {
       if (cell !== undefined && last) actions.select({ token: last.record.cells.starts[cell] });
     },
   });
+
+  copyTrueText(strip, life.signal);
 
   function build(state: ViewState): void {
     const made = makeLines(strip, state.record.cells);

@@ -23,12 +23,8 @@ function row(h: Maker, data: Dataset, entry: TopRow, sampled: number | null): HT
       h("span", { class: "opd-sampled", role: "img", "aria-label": "sampled", title: "the sampled token" }, "◂"),
     );
   const number = (logp: number): HTMLElement => h("td", { class: "opd-figure" }, formatProbability(logp));
-  const cells = [
-    bar(h, entry.student, "student"),
-    number(entry.student),
-    bar(h, entry.teacher, "teacher"),
-    number(entry.teacher),
-  ];
+  const cells = [bar(h, entry.student, "student"), number(entry.student)];
+  if (data.teachers.length > 0) cells.push(bar(h, entry.teacher, "teacher"), number(entry.teacher));
   return h("tr", { "data-token-id": entry.id, "data-sampled": own }, name, ...cells);
 }
 
@@ -44,7 +40,8 @@ function standing(
     const rank = rankOf(list, sampled, side);
     return rank === null ? `below ${who}’s top ${k}` : `${who}’s no. ${rank}`;
   };
-  return `sampled token: ${say("student", rows.student, "student")}, ${say(state.teacher, rows.teacher, "teacher")}`;
+  const theirs = state.data.teachers.length > 0 ? `, ${say(state.teacher, rows.teacher, "teacher")}` : "";
+  return `sampled token: ${say("student", rows.student, "student")}${theirs}`;
 }
 
 export function topTable(root: HTMLElement, all: boolean, toggle: () => void): (state: ViewState) => HTMLElement {
@@ -61,7 +58,7 @@ export function topTable(root: HTMLElement, all: boolean, toggle: () => void): (
       {},
       h("td", {}),
       h("th", { scope: "col", colspan: 2 }, "student"),
-      h("th", { scope: "col", colspan: 2, title: teacher }, teacher),
+      data.teachers.length > 0 && h("th", { scope: "col", colspan: 2, title: teacher }, teacher),
     );
     const table = h(
       "table",

@@ -49,7 +49,7 @@ export function signalTable(root: HTMLElement): (state: ViewState) => HTMLElemen
       const unit = scale.available ? scale.unit : "";
       return line(h, scale.label, cell, { title, unit, on: scale.name === state.signal, data: scale.name });
     });
-    const head = h("caption", { class: "opd-heading" }, `Signals · ${teacher}`);
+    const head = h("caption", { class: "opd-heading" }, teacher ? `Signals · ${teacher}` : "Signals");
     return h("table", { class: "opd-values opd-signal-values" }, head, h("tbody", {}, ...rows));
   };
 }

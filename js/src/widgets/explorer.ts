@@ -22,13 +22,14 @@ const widget: AnyWidget<ExplorerTraits> = {
   render(props) {
     return mount(props, "opd-explorer", ({ root, actions, model, signal, refresh }) => {
       const session = createContextSession(createRpc(channel(model), signal), signal, refresh);
-      const settle = (): void => {
-        for (const { teacher, rollout, context } of model.get("live")?.entries ?? [])
-          session.settle(teacher, rollout, context.text);
+      const view = explorer(root, actions, session);
+      return {
+        update(state) {
+          session.settle(state.data);
+          view.update(state);
+        },
+        destroy: view.destroy,
       };
-      model.on("change:live", settle);
-      signal.addEventListener("abort", () => model.off("change:live", settle), { once: true });
-      return explorer(root, actions, session);
     });
   },
 };

@@ -38,7 +38,8 @@ export class Source {
     const token = model.get("token") ?? -1;
     const teachers = data.teachers.map((t) => t.name);
     const teacher = teachers.includes(model.get("teacher")) ? model.get("teacher") : (teachers[0] ?? "");
-    const scale = data.signal(model.get("signal")) ?? data.signals.find((s) => s.available) ?? data.signals[0];
+    const asked = data.signal(model.get("signal"));
+    const scale = asked?.available ? asked : (data.signals.find((s) => s.available) ?? asked ?? data.signals[0]);
     return {
       data,
       rollout,
