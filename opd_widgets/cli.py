@@ -12,13 +12,13 @@ from opd_widgets.errors import OpdError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; return its exit code. A known error is one line on standard error and code 2."""
+    """Run a command; return its exit code. A known error, or the system's, is one line on standard error and code 2."""
     parser = _parser()
     given = parser.parse_args(arguments)
     try:
         return int(given.run(given))
-    except OpdError as error:
-        print(f"opd-widgets: {error}", file=sys.stderr)
+    except (OpdError, OSError) as error:
+        print(f"opd-widgets: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("opd-widgets: stopped", file=sys.stderr)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,13 @@ class Message:
 
     role: str
     content: str
+
+    def __post_init__(self) -> None:
+        """Refuse what is not text."""
+        for name in ("role", "content"):
+            if not isinstance(getattr(self, name), str):
+                msg = f"found a message's {name} of type {type(getattr(self, name)).__name__}, expected a string"
+                raise InvalidInputError(msg)
 
     def to_dict(self) -> dict[str, str]:
         """Return the form chat templates read."""
@@ -35,18 +42,32 @@ class Message:
         if not isinstance(role, str):
             msg = f"found {raw!r} as a message, expected a mapping with 'role' and 'content'"
             raise InvalidInputError(msg)
+        if fields.get("tool_calls") or fields.get("function_call"):
+            msg = (
+                f"found a turn of role {role!r} with tool calls, expected text: only a chat template knows how a call is "
+                "written, so its tokens would be lost. Give the rollout's token ids"
+            )
+            raise InvalidInputError(msg)
         return cls(role, _text(fields.get("content")))
 
 
 def parse_messages(raw: str | Sequence[Message | Mapping[str, Any]]) -> tuple[Message, ...]:
-    """Read a prompt: a string is one user turn, a sequence is the turns themselves."""
+    """Read a prompt: a string is one user turn, a sequence is the turns themselves.
+
+    Raises:
+        InvalidInputError: neither, or a turn that is no message.
+
+    """
     if isinstance(raw, str):
         return (Message("user", raw),)
+    if isinstance(raw, Mapping) or not isinstance(raw, Iterable):
+        msg = f"found messages of type {type(raw).__name__}, expected a text or a list of turns"
+        raise InvalidInputError(msg)
     return tuple(Message.parse(turn) for turn in raw)
 
 
 def _text(content: object) -> str:
-    if content is None:  # an assistant turn that only calls tools
+    if content is None:
         return ""
     if isinstance(content, str):
         return content

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from opd_widgets.data.message import Message, parse_messages
+from opd_widgets.data.plain import array_of, number_of
+from opd_widgets.data.track import LogprobTrack
 from opd_widgets.errors import RolloutError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from opd_widgets.data.track import LogprobTrack
-
 TextSource = Literal["exact_ids", "retokenised", "strings", "text"]
 Status = Literal["stop", "truncated", "aborted", "unknown"]
 Outcome = Literal["correct", "incorrect", "unverified", "unknown"]
 _IDS = np.iinfo(np.int32)
+_ALLOWED = {"outcome": get_args(Outcome), "status": get_args(Status), "text_source": get_args(TextSource)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -37,7 +38,7 @@ class Rollout:
         response_mask: bool [R], False for tokens the student did not write (a tool's output): shown, in no aggregate.
         question: the question's id; rollouts of one question share it.
         outcome: whether a verifier accepted the final answer. "unverified": it could not say.
-        reward: a number, or several by name.
+        reward: a number, or several by name; NaN is missing and becomes None.
         status: how the rollout ended.
         step: the training step it was sampled at.
         text_source: "exact_ids" (ids as sampled), "retokenised", "strings" (token strings only), "text".
@@ -45,7 +46,9 @@ class Rollout:
         metadata: anything else worth carrying along.
 
     Raises:
-        RolloutError: lengths that do not fit each other, negative ids, neither ids nor text.
+        RolloutError: lengths that do not fit each other, negative ids, neither ids nor text, an unknown outcome, status
+            or text_source, a reward or step that is no number.
+        InvalidInputError: something that is no message.
 
     """
 
@@ -68,7 +71,8 @@ class Rollout:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Coerce arrays and refuse contradictions."""
+        """Coerce arrays and numbers, and refuse contradictions."""
+        self._check_kinds()
         for name in ("prompt_ids", "response_ids"):
             if getattr(self, name) is not None:
                 self._set(name, _ids(name, self.id, getattr(self, name)))
@@ -79,14 +83,40 @@ class Rollout:
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, parse_messages(getattr(self, name)))
         if self.tokens is not None:
-            object.__setattr__(self, "tokens", tuple(self.tokens))
+            object.__setattr__(self, "tokens", _tokens(self.id, self.tokens))
+        object.__setattr__(self, "reward", _reward(self.id, self.reward))
+        object.__setattr__(self, "step", _step(self.id, self.step))
+        if self.response_mask is not None:
+            self._set("response_mask", _mask(self.id, self.response_mask))
         self._check_lengths()
+
+    def _check_kinds(self) -> None:
+        for name in ("id", "question", "prompt_text", "response_text"):
+            value = getattr(self, name)
+            if not isinstance(value, str) and (value is not None or name in {"id", "question"}):
+                msg = f"rollout {self.id!r}: {name} is of type {type(value).__name__}, expected a string"
+                raise RolloutError(msg)
+        for name, allowed in _ALLOWED.items():
+            value = getattr(self, name)
+            if value not in allowed:
+                msg = f"rollout {self.id!r}: found {name}={value!r}, expected one of {', '.join(map(repr, allowed))}"
+                raise RolloutError(msg)
+        for name in ("tracks", "metadata"):
+            if not isinstance(getattr(self, name), Mapping):
+                kind = type(getattr(self, name)).__name__
+                msg = f"rollout {self.id!r}: {name} is of type {kind}, expected a mapping by name"
+                raise RolloutError(msg)
+        for name, track in self.tracks.items():
+            if not isinstance(track, LogprobTrack):
+                kind = type(track).__name__
+                msg = f"rollout {self.id!r}: track {name!r} is of type {kind}, expected opd.LogprobTrack"
+                raise RolloutError(msg)
 
     def _check_lengths(self) -> None:
         length = self._known_length()
         if length is None:
             return
-        mask = np.ones(length, bool) if self.response_mask is None else np.array(self.response_mask, dtype=bool)
+        mask = np.ones(length, bool) if self.response_mask is None else self.response_mask
         pieces = {"response_mask": len(mask)}
         if self.tokens is not None:
             pieces["tokens"] = len(self.tokens)
@@ -119,6 +149,16 @@ class Rollout:
             msg = f"rollout {self.id!r} is text only; score it, or read it with tokenizer=, to give it tokens"
             raise RolloutError(msg)
         return length
+
+    @property
+    def counted(self) -> NDArray[np.bool_]:
+        """Bool [R]: tokens that enter aggregates; all of them where there is no mask."""
+        return np.ones(len(self), bool) if self.response_mask is None else self.response_mask
+
+    @property
+    def group(self) -> str:
+        """What it shares with the rollouts of one question; its own id where it names no question."""
+        return self.question or self.id
 
     @property
     def has_ids(self) -> bool:
@@ -156,7 +196,7 @@ class Rollout:
 
 
 def _ids(name: str, rollout: str, raw: ArrayLike) -> NDArray[np.int32]:
-    array = np.asarray(raw)
+    array = array_of(f"rollout {rollout!r}: {name}", raw)
     if array.size == 0:
         return np.zeros(0, np.int32)
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
@@ -168,3 +208,35 @@ def _ids(name: str, rollout: str, raw: ArrayLike) -> NDArray[np.int32]:
         msg = f"rollout {rollout!r}: {name} holds {bad}; expected token ids from 0 to {_IDS.max}"
         raise RolloutError(msg)
     return array.astype(np.int32)
+
+
+def _mask(rollout: str, raw: ArrayLike) -> NDArray[np.bool_]:
+    array = array_of(f"rollout {rollout!r}: response_mask", raw)
+    if array.ndim != 1 or not np.isin(array, (0, 1)).all():
+        what = f"{array.tolist()!r}" if array.ndim == 0 else f"shape {array.shape} and dtype {array.dtype}"
+        msg = f"rollout {rollout!r}: response_mask has {what}; expected a flat list of True and False, one a token"
+        raise RolloutError(msg)
+    return array.astype(bool)
+
+
+def _tokens(rollout: str, raw: object) -> tuple[str, ...]:
+    if isinstance(raw, str) or not isinstance(raw, Sequence | np.ndarray) or not all(isinstance(t, str) for t in raw):
+        msg = f"rollout {rollout!r}: tokens is {raw!r:.60}, expected a list of strings, one a token"
+        raise RolloutError(msg)
+    return tuple(map(str, raw))
+
+
+def _reward(rollout: str, raw: object) -> float | dict[str, float | None] | None:
+    if isinstance(raw, Mapping):
+        return {str(name): number_of(f"rollout {rollout!r}: reward {name!r}", value) for name, value in raw.items()}
+    return number_of(f"rollout {rollout!r}: reward", raw)
+
+
+def _step(rollout: str, raw: Any) -> int | None:
+    if raw is None:
+        return None
+    value = number_of(f"rollout {rollout!r}: step", raw)
+    if value is None or not value.is_integer():
+        msg = f"rollout {rollout!r}: step is {raw!r}, expected a whole number, or None where it is not known"
+        raise RolloutError(msg)
+    return int(raw)

@@ -99,6 +99,9 @@ class Scores:
         settings: parameters of the signals (beta, top_k, ...).
         notes: what a reader must be told (two engines were compared, say).
 
+    Raises:
+        InvalidInputError: not one item a rollout.
+
     """
 
     rollouts: tuple[Rollout, ...]
@@ -110,6 +113,12 @@ class Scores:
     noise: Mapping[str, float] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a rollout without scores, and scores without a rollout."""
+        if len(self.rollouts) != len(self.items):
+            msg = f"found {len(self.rollouts)} rollouts and {len(self.items)} items, expected one item a rollout"
+            raise InvalidInputError(msg)
 
     def __len__(self) -> int:
         """Return the number of rollouts."""
@@ -183,21 +192,20 @@ class Scores:
         return replace(self, items=tuple(items))
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return one row a token and teacher.
+        """Return one row a token and teacher; without teachers one a token, with None there and the student's signals.
 
         Columns: rollout, position, token_id, token, teacher, then one a signal under its registry name.
         `position` counts response tokens from 0; `rollout` is the index into `rollouts`.
         """
         import pandas as pd  # half a second that a widget alone need not pay
 
-        frames = [
-            pd.DataFrame(self._columns(index, teacher)) for index in range(len(self)) for teacher in self.teachers
-        ]
+        teachers: list[str | None] = [*self.teachers] or [None]
+        frames = [pd.DataFrame(self._columns(index, teacher)) for index in range(len(self)) for teacher in teachers]
         if not frames:
             return pd.DataFrame(columns=["rollout", "position", "token_id", "token", "teacher"])
         return pd.concat(frames, ignore_index=True)
 
-    def _columns(self, index: int, teacher: str) -> dict[str, Any]:
+    def _columns(self, index: int, teacher: str | None) -> dict[str, Any]:
         rollout, item = self.rollouts[index], self.items[index]
         length = len(rollout)
         ids = rollout.response_ids if rollout.response_ids is not None else np.full(length, -1)
@@ -206,9 +214,9 @@ class Scores:
             "position": np.arange(length),
             "token_id": ids,
             "token": list(rollout.tokens or [token_text(self.pieces.get(int(token))) for token in ids]),
-            "teacher": [teacher] * length,
+            "teacher": np.full(length, teacher, object),
             **item.signals,
-            **item.teachers[teacher].signals,
+            **({} if teacher is None else item.teachers[teacher].signals),
         }
 
 

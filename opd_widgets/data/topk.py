@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from opd_widgets.data.plain import array_of
 from opd_widgets.errors import RolloutError
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ class TopK:
 
     def __post_init__(self) -> None:
         """Coerce dtypes and compare shapes."""
-        ids = np.ascontiguousarray(self.ids, dtype=np.int32)
-        logprobs = np.ascontiguousarray(self.logprobs, dtype=np.float32)
+        ids = array_of("top-k ids", self.ids, np.int32)
+        logprobs = array_of("top-k logprobs", self.logprobs, np.float32)
         if ids.ndim != 2 or ids.shape != logprobs.shape:
             msg = f"top-k ids have shape {ids.shape} and logprobs {logprobs.shape}; expected the same [tokens, k]"
             raise RolloutError(msg)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from opd_widgets.data.plain import array_of
 from opd_widgets.errors import RolloutError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
 
     from opd_widgets.data.topk import TopK
 
@@ -76,12 +77,11 @@ class LogprobTrack:
 
     def __post_init__(self) -> None:
         """Coerce dtypes, turn sentinels into -inf, compare lengths."""
-        logprobs = np.array(self.logprobs, dtype=np.float32).reshape(-1)
+        logprobs = array_of("logprobs", self.logprobs, np.float32).reshape(-1)
         sentinel = logprobs <= CENSORED_AT
         censored = sentinel & np.isfinite(logprobs)
         if self.censored is not None:
-            _same_length("censored", len(self.censored), len(logprobs))
-            censored |= np.asarray(self.censored, dtype=bool)
+            censored |= _aligned("censored", self.censored, len(logprobs), np.bool_)
         logprobs[censored] = -np.inf
         above = np.flatnonzero(logprobs > ROUNDING)
         if above.size:
@@ -96,8 +96,7 @@ class LogprobTrack:
         for name, dtype in (("rank", np.int32), ("entropy", np.float32)):
             value = getattr(self, name)
             if value is not None:
-                _same_length(name, len(value), len(logprobs))
-                self._set(name, np.array(value, dtype=dtype))
+                self._set(name, _aligned(name, value, len(logprobs), dtype))
         if self.topk is not None:
             _same_length("topk", len(self.topk), len(logprobs))
 
@@ -118,6 +117,15 @@ class LogprobTrack:
     def masked(self, keep: NDArray[np.bool_]) -> LogprobTrack:
         """Return the track with NaN where `keep` is False: placeholders are not values."""
         return replace(self, logprobs=np.where(keep, self.logprobs, np.float32(np.nan)))
+
+
+def _aligned(name: str, raw: object, length: int, dtype: DTypeLike) -> NDArray[Any]:
+    array = array_of(name, raw, dtype)
+    if array.ndim != 1:
+        msg = f"{name} has shape {array.shape}; expected a flat list of {length}, one a response token"
+        raise RolloutError(msg)
+    _same_length(name, len(array), length)
+    return array
 
 
 def _same_length(name: str, found: int, expected: int) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from opd_widgets.data.whole_file import check_target
 from opd_widgets.demo import load
 from opd_widgets.errors import MissingDependencyError
 from opd_widgets.scoring.score import score
@@ -74,12 +75,17 @@ def _signed(value: float) -> str:
 
 
 def show(lab: str, page: Path) -> Shown:
-    """Load a lab, score it and write its offline page."""
+    """Load a lab, score it and write its offline page.
+
+    Raises:
+        InvalidInputError: no page can be written there; said before anything is scored.
+
+    """
+    page = check_target(page)
     started = time.perf_counter()
     made = load(lab)
     scores = score(made.rollouts, made.student, made.teachers)
     seconds = time.perf_counter() - started
-    page.parent.mkdir(parents=True, exist_ok=True)
     explorer = Explorer(scores, rollout=_first_incorrect(scores.rollouts))
     write_page(explorer, page, title=f"opd_widgets: {lab} lab")
     return Shown(

@@ -1,4 +1,4 @@
-"""Signals of whole next-token distributions (tiers L2 and L3), and those that scoring alone cannot give."""
+"""Signals of whole next-token distributions (tiers L2 and L3)."""
 
 from __future__ import annotations
 
@@ -143,12 +143,12 @@ DISTRIBUTION_SIGNALS = (
     ),
     Signal(
         "clipped_kl",
-        "clipped KL",
+        "clipped KL (can be below 0)",
         "Σ_v min(p_T (log p_T − log p_S), c)",
         "nats",
         "L3",
         "diverging",
-        "clipped below 0",
+        "below 0: large terms clipped",
         APART,
         ("clipped_kl",),
         field_of("clipped_kl"),
@@ -220,17 +220,5 @@ DISTRIBUTION_SIGNALS = (
         ("teacher_outside",),
         field_of("teacher_outside"),
         aggregate="max",
-    ),
-    Signal(
-        "alignment",
-        "gradient alignment",
-        "cos(g_ideal, g_distill)",
-        "",
-        "L4",
-        "diverging",
-        "hurts",
-        "helps",
-        reason="needs success probabilities from targeted rollouts; scoring alone cannot estimate it",
-        source="Unmasking On-Policy Distillation, arXiv 2605.10889",
     ),
 )

@@ -93,7 +93,8 @@ def clipped_kl(teacher: Array, student: Array, clip: float = 0.05) -> Array:
 def entropy(logp: Array) -> Array:
     """Return H(p) = -sum_k p log p, nats, shape [...]."""
     xp = array_namespace(logp)
-    return -xp.sum(xp.exp(logp) * _where_possible(logp, logp), axis=-1)
+    probability = xp.exp(logp)
+    return -xp.sum(probability * _where_possible(probability, logp), axis=-1)
 
 
 def log_mixture(first: Array, second: Array, weight: float) -> Array:
@@ -105,10 +106,11 @@ def log_mixture(first: Array, second: Array, weight: float) -> Array:
 def _pointwise(logp: Array, logq: Array) -> Array:
     """Return p (log p - log q), with 0 where p is 0: neither 0 * inf nor inf - inf has a place in a mean."""
     xp = array_namespace(logp)
-    return xp.exp(logp) * (_where_possible(logp, logp) - _where_possible(logp, logq))
+    probability = xp.exp(logp)
+    return probability * (_where_possible(probability, logp) - _where_possible(probability, logq))
 
 
-def _where_possible(logp: Array, values: Array) -> Array:
-    """Return `values` with 0 in place of those whose token has probability 0."""
-    xp = array_namespace(logp)
-    return xp.where(xp.isinf(logp), xp.zeros_like(logp), values)
+def _where_possible(probability: Array, values: Array) -> Array:
+    """Return `values` with 0 in place of those whose probability is 0, by nature or because float32 holds no less."""
+    xp = array_namespace(probability)
+    return xp.where(probability == 0, xp.zeros_like(values), values)

@@ -6,6 +6,8 @@ from array_api_compat import array_namespace, is_torch_array
 
 from opd_widgets.measures.divergence import Array
 
+_COLUMNS = 8192  # vocabulary entries compared at a time: the comparison never has the size of the rows themselves
+
 
 def rank_of(logp: Array, ids: Array) -> Array:
     """Return the rank of one token a row: 1 + the number of tokens strictly likelier.
@@ -20,7 +22,11 @@ def rank_of(logp: Array, ids: Array) -> Array:
     """
     xp = array_namespace(logp)
     own = take(logp, ids[:, None])
-    return 1 + xp.sum(xp.astype(logp > own, xp.int64), axis=-1)
+    counts = (
+        xp.sum(xp.astype(logp[:, start : start + _COLUMNS] > own, xp.int32), axis=-1, dtype=xp.int64)
+        for start in range(0, logp.shape[-1], _COLUMNS)
+    )
+    return sum(counts, start=1)
 
 
 def take(logp: Array, ids: Array) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 
 from opd_widgets.measures.estimators import advantage, k2, k3
 from opd_widgets.measures.sequence import discounted, position_weighted
-from opd_widgets.measures.signal import Signal, field_of
+from opd_widgets.measures.signal import Signal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,12 +18,28 @@ if TYPE_CHECKING:
 SAMPLED = ("student_logprob", "teacher_logprob")
 OTHER, THIS = "teacher prefers another token", "teacher prefers this token"
 SAME, APART = "same", "far apart"
+_CERTAIN, _IMPROBABLE = "certain", "improbable"
 _APART_AHEAD, _AGREED_AHEAD = "disagreement ahead", "agreement ahead"
 
 
 def advantage_of(m: Measured) -> NDArray[np.floating]:
     """Return t - s along the response."""
     return advantage(np.asarray(m.student_logprob), np.asarray(m.teacher_logprob))
+
+
+def surprisal(logp: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Return -log p: 0 for a certain token, infinite for an impossible one."""
+    return np.asarray(0.0 - logp)  # not -logp: a certain token is 0, not -0
+
+
+def power_advantage(student: NDArray[np.floating], teacher: NDArray[np.floating], power: float) -> NDArray[np.floating]:
+    """Return p_T^a - p_S^a from log-probabilities: -1 to 1, also where one of them is impossible."""
+    return np.asarray(np.exp(power * teacher) - np.exp(power * student))
+
+
+def soft_log(values: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Return sign(A) log(1 + |A|)."""
+    return np.asarray(np.sign(values) * np.log1p(np.abs(values)))
 
 
 SAMPLED_SIGNALS = (
@@ -41,29 +57,29 @@ SAMPLED_SIGNALS = (
         source="on-policy distillation; k1 with its sign turned",
     ),
     Signal(
-        "student_logprob",
-        "log p student",
-        "s = log p_S(y)",
+        "student_surprisal",
+        "surprisal student",
+        "−s = −log p_S(y)",
         "nats",
         "L1",
-        "diverging",
-        "improbable",
-        "certain",
+        "sequential",
+        _CERTAIN,
+        _IMPROBABLE,
         ("student_logprob",),
-        field_of("student_logprob"),
+        lambda m, _: surprisal(np.asarray(m.student_logprob)),
         per_teacher=False,
     ),
     Signal(
-        "teacher_logprob",
-        "log p teacher",
-        "t = log p_T(y)",
+        "teacher_surprisal",
+        "surprisal teacher",
+        "−t = −log p_T(y)",
         "nats",
         "L1",
-        "diverging",
-        "improbable",
-        "certain",
+        "sequential",
+        _CERTAIN,
+        _IMPROBABLE,
         ("teacher_logprob",),
-        field_of("teacher_logprob"),
+        lambda m, _: surprisal(np.asarray(m.teacher_logprob)),
     ),
     Signal(
         "position_weighted",
@@ -104,6 +120,32 @@ SAMPLED_SIGNALS = (
         SAMPLED,
         lambda m, p: discounted(advantage_of(m), m.counted, p.gamma),
         aggregate="mean",
+    ),
+    Signal(
+        "power_advantage",
+        "power advantage",
+        "p_T(y)^a − p_S(y)^a",
+        "",
+        "L1",
+        "diverging",
+        OTHER,
+        THIS,
+        SAMPLED,
+        lambda m, p: power_advantage(np.asarray(m.student_logprob), np.asarray(m.teacher_logprob), p.power),
+        source="arXiv 2606.17199 (our reading)",
+    ),
+    Signal(
+        "soft_log_advantage",
+        "soft-log advantage",
+        "sign(A) log(1 + |A|), A = t − s",
+        "",
+        "L1",
+        "diverging",
+        OTHER,
+        THIS,
+        SAMPLED,
+        lambda m, _: soft_log(advantage_of(m)),
+        source="arXiv 2607.13399 (our reading)",
     ),
     Signal(
         "k2",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from opd_widgets.errors import InvalidInputError
 from opd_widgets.measures.divergence import check_beta
 
 if TYPE_CHECKING:
@@ -21,17 +24,33 @@ Aggregate = Literal["sum", "max", "mean"]
 Compute = Callable[["Measured", "SignalSettings"], "NDArray[np.floating]"]
 
 
+# what a setting may be, in words and as a test; NaN passes none
+_RANGES: dict[str, tuple[str, Callable[[float], bool]]] = {
+    "beta": ("a number", lambda _: True),  # `check_beta` says more
+    "overlap_k": ("a whole number of at least 1", lambda value: value >= 1 and value.is_integer()),
+    "position_gain": ("a finite number of at least 0", lambda value: 0 <= value < math.inf),
+    "gamma": ("0 <= gamma <= 1", lambda value: 0 <= value <= 1),
+    "skew": ("0 < skew < 1; at 0 it is reverse_kl, at 1 it is 0", lambda value: 0 < value < 1),
+    "clip": ("a number above 0", lambda value: value > 0),
+    "power": ("a finite number above 0", lambda value: 0 < value < math.inf),
+}
+
+
 @dataclass(frozen=True)
 class SignalSettings:
     """Parameters of the signals that have one.
 
     Args:
         beta: of the generalised JSD, 0 < beta < 1.
-        overlap_k: how many of the likeliest tokens count for `topk_overlap`.
-        position_gain: g of the position-weighted advantage.
-        gamma: discount of `discounted_advantage`.
-        skew: share of the student in the mixture of `skew_reverse_kl`.
-        clip: largest contribution of one vocabulary entry to `clipped_kl`, nats.
+        overlap_k: how many of the likeliest tokens count for `topk_overlap`, at least 1.
+        position_gain: g of the position-weighted advantage, at least 0.
+        gamma: discount of `discounted_advantage`, 0 to 1.
+        skew: share of the student in the mixture of `skew_reverse_kl`, 0 < skew < 1.
+        clip: largest contribution of one vocabulary entry to `clipped_kl`, nats, above 0.
+        power: exponent a of `power_advantage`, above 0.
+
+    Raises:
+        InvalidInputError: a value outside its range.
 
     """
 
@@ -41,9 +60,17 @@ class SignalSettings:
     gamma: float = 0.95
     skew: float = 0.1
     clip: float = 0.05
+    power: float = 0.5
 
     def __post_init__(self) -> None:
-        """Refuse a beta at which the JSD is 0 by definition."""
+        """Refuse values at which a signal is undefined or 0 by definition; make numbers Python's own."""
+        for name in (field.name for field in fields(self)):
+            value: Any = getattr(self, name)
+            expected, fits = _RANGES[name]
+            if not isinstance(value, Real) or not fits(float(value)):
+                msg = f"found {name}={value!r}, expected {expected}"
+                raise InvalidInputError(msg)
+            object.__setattr__(self, name, int(float(value)) if name == "overlap_k" else float(value))
         check_beta(self.beta)
 
     def to_dict(self) -> dict[str, Any]:

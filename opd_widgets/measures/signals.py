@@ -16,6 +16,7 @@ from opd_widgets.errors import MissingSignalError
 from opd_widgets.measures.distribution_signals import DISTRIBUTION_SIGNALS
 from opd_widgets.measures.sampled_signals import SAMPLED_SIGNALS
 from opd_widgets.measures.signal import Signal, SignalSettings
+from opd_widgets.measures.unscored_signals import UNSCORED_SIGNALS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 # in the order of a reader's interest: a view shows the first ones first
 _FIRST = ("advantage", "reverse_kl", "forward_kl", "jsd", "student_entropy", "teacher_entropy")
-_ALL = {signal.name: signal for signal in (*SAMPLED_SIGNALS, *DISTRIBUTION_SIGNALS)}
+_ALL = {signal.name: signal for signal in (*SAMPLED_SIGNALS, *DISTRIBUTION_SIGNALS, *UNSCORED_SIGNALS)}
 
 REGISTRY: dict[str, Signal] = {name: _ALL[name] for name in (*_FIRST, *(name for name in _ALL if name not in _FIRST))}
 

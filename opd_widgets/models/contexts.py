@@ -6,9 +6,10 @@ from question to question: give a string for all of them, a mapping from questio
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, get_args
 
 from opd_widgets.data.message import Message
 from opd_widgets.data.rollout import Rollout
@@ -42,6 +43,9 @@ class Context:
         placement: "user" puts the text after the question in the same turn; "system" in a system turn before it.
         description: one line for people.
 
+    Raises:
+        ContextError: a part or the template is of another kind, or an unknown placement.
+
     """
 
     kind: str
@@ -50,17 +54,34 @@ class Context:
     placement: Placement = "user"
     description: str = ""
 
+    def __post_init__(self) -> None:
+        """Refuse what cannot become text, before a model is asked."""
+        if not isinstance(self.template, str):
+            msg = f"found a context's template of type {type(self.template).__name__}, expected a string"
+            raise ContextError(msg)
+        if self.placement not in get_args(Placement):
+            msg = f"found placement={self.placement!r}, expected one of {', '.join(map(repr, get_args(Placement)))}"
+            raise ContextError(msg)
+        for name, source in self.parts:
+            if not isinstance(source, str | Mapping) and not callable(source):
+                msg = (
+                    f"found the context's {name} of type {type(source).__name__}, expected a string, a mapping from "
+                    "question id to string, or a function of the rollout"
+                )
+                raise ContextError(msg)
+
     def text_for(self, rollout: Rollout) -> str:
         """Return the whole privileged text for one rollout.
 
         Raises:
-            ContextError: a part has no text for this rollout's question.
+            ContextError: a part has no text for this rollout's question, or its function failed.
 
         """
-        text = self.template
-        for name, source in self.parts:
-            text = text.replace("{" + name + "}", _resolve(name, source, rollout))
-        return text
+        texts = {"{" + name + "}": _resolve(name, source, rollout) for name, source in self.parts}
+        if not texts:
+            return self.template
+        places = "|".join(map(re.escape, texts))  # all at once: braces inside a part are that part's own text
+        return re.sub(places, lambda found: texts[found[0]], self.template)
 
     def insert(self, text: str, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         """Return the turns with `text` in its place; with no text, the turns as they are."""
@@ -92,11 +113,19 @@ def _resolve(name: str, source: Source, rollout: Rollout) -> str:
                 f"(it has {len(source)}: {known}, ...). Give one for every question, or a function of the rollout"
             )
             raise ContextError(msg)
-        return source[rollout.question]
-    text = source(rollout)
+        return _text(f"{name} mapping holds", source[rollout.question], rollout)
+    try:
+        text = source(rollout)
+    except Exception as error:
+        msg = f"the context's {name} function failed for rollout {rollout.id!r}: {type(error).__name__}: {error}"
+        raise ContextError(msg) from error
+    return _text(f"{name} function returned", text, rollout)
+
+
+def _text(what: str, text: Any, rollout: Rollout) -> str:
     if not isinstance(text, str):
-        kind = type(text).__name__
-        msg = f"the context's {name} function returned {kind} for rollout {rollout.id!r}, expected a string"
+        where = f"rollout {rollout.id!r} of question {rollout.question!r}"
+        msg = f"the context's {what} {type(text).__name__} for {where}, expected a string"
         raise ContextError(msg)
     return text
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 from transformers.utils import logging
 
 from opd_widgets.data.track import Provenance
-from opd_widgets.errors import InvalidInputError, ModelLoadError
+from opd_widgets.errors import InvalidInputError, LengthLimitError, ModelLoadError
 from opd_widgets.models.protocol import Generation, Sampling
 from opd_widgets.models.tokenizer import HFTokenizer
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
     from opd_widgets.models.protocol import Ids, Padding
 
+_MODEL_NEEDS = ("config", "generation_config", "generate", "get_decoder", "get_output_embeddings", "device")
+_TOKENIZER_NEEDS = ("encode", "decode", "get_vocab", "convert_ids_to_tokens", "all_special_ids")
 HEAD_TOLERANCE = 1e-3  # relative; hidden-then-head and the model's own forward differ by rounding only
 
 
@@ -36,15 +39,18 @@ class HFModel:
     or a scale; the first use checks that and says so where it does not hold.
 
     Args:
-        source: a folder, a hub name, or a (model, tokenizer) pair.
-        device: "cpu", "cuda", "cuda:1", "mps"; by default a GPU where there is one.
-        dtype: "float32", "bfloat16", "float16"; by default the model's own on a GPU and float32 on a CPU.
-        name: what to call it; by default the folder's or hub name.
+        source: a folder, a hub name, or a (model, tokenizer) pair. A pair's model is used itself, not a copy: it is put
+            in eval mode, and moved or converted only where `device` or `dtype` say so.
+        device: "cpu", "cuda", "cuda:1", "mps" or a torch.device; by default a GPU where there is one, for a pair where
+            it is.
+        dtype: "float32", "bfloat16", "float16" or a torch.dtype; by default the model's own on a GPU and float32 on a
+            CPU, for a pair its own.
+        name: what to call it; by default the last part of the folder's or hub name.
         trust_remote_code: run code that comes with the model. Off unless you say so.
 
     Raises:
         ModelLoadError: no model or tokenizer there.
-        InvalidInputError: an unknown dtype or a device that is not here.
+        InvalidInputError: an unknown dtype, a device that is not here, or a pair that is not of transformers.
 
     """
 
@@ -52,25 +58,27 @@ class HFModel:
         self,
         source: str | Path | tuple[Any, Any],
         *,
-        device: str | None = None,
-        dtype: str | None = None,
+        device: str | torch.device | None = None,
+        dtype: str | torch.dtype | None = None,
         name: str | None = None,
         trust_remote_code: bool = False,
     ) -> None:
-        self._device = _device(device)
-        wanted = _dtype(dtype, self._device)
-        if isinstance(source, tuple):
-            model, tokenizer = source
-            if not isinstance(model, torch.nn.Module):
-                found = f"{type(model).__name__} and {type(tokenizer).__name__}"
-                msg = f"found a pair of {found}, expected (model, tokenizer)"
-                raise InvalidInputError(msg)
-            model = model if wanted is None else model.to(wanted)
-            self._name = name or str(getattr(model.config, "name_or_path", "") or type(model).__name__)
-        else:
+        wanted = _dtype(dtype)
+        if isinstance(source, str | Path):
+            self._device = _device(device)
+            if wanted is None and self._device.type == "cpu":
+                wanted = torch.float32
             model, tokenizer = _load(str(source), wanted, trust_remote_code)
-            self._name = name or Path(str(source)).name
-        self._model = model.to(self._device).eval()
+            model = model.to(self._device)
+            called = str(source)
+        else:
+            model, tokenizer = _pair(source)
+            self._device = model.device if device is None else _device(device)
+            model = model if wanted is None else model.to(wanted)
+            model = model if device is None else model.to(self._device)
+            called = str(getattr(model.config, "name_or_path", "") or type(model).__name__)
+        self._name = name or Path(called).name or called
+        self._model = model.eval()
         ends = model.generation_config.eos_token_id if model.can_generate() else None
         self._tokenizer = HFTokenizer(tokenizer, _as_list(ends))
 
@@ -169,6 +177,8 @@ class HFModel:
         apart = self._head(self._backbone(input_ids=ids, use_cache=False).last_hidden_state[0])
         scale = max(1.0, float(whole.abs().max()))
         difference = float((whole - apart).abs().max()) / scale
+        if math.isnan(difference):
+            raise ModelLoadError(_why_nan(self._name, self._model))
         allowed = HEAD_TOLERANCE if self._model.dtype == torch.float32 else 0.05
         if not difference <= allowed:
             msg = (
@@ -192,11 +202,25 @@ class HFModel:
 
         Temperature 1, top_p 1, no top_k, no min_p, no penalty unless `sampling` says otherwise: the model's
         generation_config decides nothing but which ids end a response.
+
+        Raises:
+            InvalidInputError: nothing to draw, or an empty prompt.
+            LengthLimitError: a prompt and `max_new_tokens` are more than the model takes.
+
         """
         if not len(prompts) or n < 1 or max_new_tokens < 1:
             msg = f"found {len(prompts)} prompts, n={n}, max_new_tokens={max_new_tokens}; expected at least 1 of each"
             raise InvalidInputError(msg)
         longest = max(len(ids) for ids in prompts)
+        if not min(len(ids) for ids in prompts):
+            msg = "found an empty prompt, expected at least one token to go on from"
+            raise InvalidInputError(msg)
+        if self.limit is not None and longest + max_new_tokens > self.limit:
+            msg = (
+                f"{self._name!r} takes {self.limit} tokens, and a prompt of {longest} with max_new_tokens="
+                f"{max_new_tokens} needs {longest + max_new_tokens}. Nothing is cut. Ask for fewer new tokens"
+            )
+            raise LengthLimitError(msg)
         tokens = torch.zeros(len(prompts), longest, dtype=torch.long)
         attended = torch.zeros_like(tokens)
         for row, ids in enumerate(prompts):
@@ -256,14 +280,49 @@ def _as_list(value: int | list[int] | None) -> list[int]:
     return [value] if isinstance(value, int) else list(value)
 
 
-def _device(name: str | None) -> torch.device:
+def _pair(source: Any) -> tuple[Any, Any]:
+    """Return a model and its tokenizer.
+
+    Raises:
+        InvalidInputError: something else.
+
+    """
+    wanted = "expected (model, tokenizer) of transformers: a causal language model and its own tokenizer"
+    if not isinstance(source, tuple | list):
+        msg = f"found a source of type {type(source).__name__}, expected a folder, a hub name or a pair; {wanted}"
+        raise InvalidInputError(msg)
+    found = f"found a pair of {' and '.join(type(part).__name__ for part in source) or 'nothing'}"
+    if len(source) != 2 or not isinstance(source[0], torch.nn.Module):
+        msg = f"{found}, {wanted}"
+        raise InvalidInputError(msg)
+    for part, needs in zip(source, (_MODEL_NEEDS, _TOKENIZER_NEEDS), strict=True):
+        lacking = [name for name in needs if not hasattr(part, name)]
+        if lacking:
+            msg = f"{found}, and {type(part).__name__} lacks {', '.join(lacking)}; {wanted}"
+            raise InvalidInputError(msg)
+    model: Any = source[0]
+    if model.get_output_embeddings() is None:
+        msg = f"{found}, and {type(model).__name__} has no language-model head; {wanted}"
+        raise InvalidInputError(msg)
+    return model, source[1]
+
+
+def _why_nan(name: str, model: Any) -> str:
+    bad = [where for where, weight in model.named_parameters() if not weight.isfinite().all()]
+    if bad:
+        more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
+        return f"the weights of {name!r} hold NaN or infinite values ({bad[0]}{more}): the file is damaged or diverged"
+    return f"{name!r} gives NaN in {str(model.dtype).removeprefix('torch.')}; load it with dtype='float32'"
+
+
+def _device(name: str | torch.device | None) -> torch.device:
     if name is None:
         if torch.cuda.is_available():
             return torch.device("cuda")
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
     try:
         device = torch.device(name)
-    except RuntimeError as error:
+    except (RuntimeError, TypeError) as error:
         msg = f"found device {name!r}, expected 'cpu', 'cuda', 'cuda:1' or 'mps'"
         raise InvalidInputError(msg) from error
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
@@ -273,10 +332,10 @@ def _device(name: str | None) -> torch.device:
     return device
 
 
-def _dtype(name: str | None, device: torch.device) -> torch.dtype | None:
+def _dtype(name: str | torch.dtype | None) -> torch.dtype | None:
     if name is None:
-        return torch.float32 if device.type == "cpu" else None
-    dtype = getattr(torch, name.removeprefix("torch."), None)
+        return None
+    dtype = getattr(torch, name.removeprefix("torch."), None) if isinstance(name, str) else name
     if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
         msg = f"found dtype {name!r}, expected 'float32', 'bfloat16' or 'float16'"
         raise InvalidInputError(msg)

@@ -52,6 +52,10 @@ class Tokenizer(Protocol):
         """Number of real token ids: one more than the largest."""
 
     @property
+    def template(self) -> str | None:
+        """Source of its chat template; None where it brings none."""
+
+    @property
     def has_template(self) -> bool:
         """Whether it brings a chat template."""
 

@@ -76,15 +76,16 @@ class Teacher:
         made = plain if context is None else f"{'the student' if is_self else self.model.name} {context.description}"
         return TeacherInfo(name, self.model.name, kind, self.description or made, self.model.limit, is_self)
 
-    def prompt(self, rollout: Rollout, text: str | None = None) -> Prompt:
+    def prompt(self, rollout: Rollout, text: str | None = None, *, student: Tokenizer | None = None) -> Prompt:
         """Return the prompt of this teacher for one rollout.
 
-        The question is rendered by the teacher's own chat template. A rollout whose turns are not known keeps the
-        student's prompt ids.
+        The question is rendered by the teacher's own chat template. A teacher without a context or template arguments
+        whose template is the student's sees the very ids the student saw; so does any where turns are not known.
 
         Args:
             rollout: whose question is asked.
             text: privileged text in place of the context's own; an edit.
+            student: the student's tokenizer.
 
         Raises:
             ContextError: there is a context and the rollout's turns are not known.
@@ -95,7 +96,7 @@ class Teacher:
             if text is not None:
                 msg = "this teacher has no context to edit; give it one, such as opd.contexts.free_text('')"
                 raise ContextError(msg)
-            return Prompt(_plain_ids(rollout, self.model.tokenizer, self.chat_template_kwargs))
+            return Prompt(self._plain_ids(rollout, student))
         if rollout.messages is None:
             msg = (
                 f"rollout {rollout.id!r} has no messages, so a {context.kind} context has no place in its prompt. "
@@ -107,14 +108,15 @@ class Teacher:
         ids = render_ids(turns, self.model.tokenizer, self.chat_template_kwargs)
         return Prompt(ids, text, len(self.model.tokenizer.encode(text)) if text else 0)
 
-
-def _plain_ids(rollout: Rollout, tokenizer: Tokenizer, options: Mapping[str, Any]) -> Ids:
-    if rollout.messages is not None:
-        return render_ids(rollout.messages, tokenizer, options)
-    if rollout.prompt_ids is None:
+    def _plain_ids(self, rollout: Rollout, student: Tokenizer | None) -> Ids:
+        own = self.model.tokenizer
+        same = student is not None and student.template == own.template and not self.chat_template_kwargs
+        if rollout.prompt_ids is not None and (same or rollout.messages is None):
+            return rollout.prompt_ids
+        if rollout.messages is not None:
+            return render_ids(rollout.messages, own, self.chat_template_kwargs)
         msg = f"rollout {rollout.id!r} has no prompt a teacher could be given; expected messages, text or ids"
         raise ContextError(msg)
-    return rollout.prompt_ids
 
 
 def render_ids(messages: tuple[Message, ...], tokenizer: Tokenizer, options: Mapping[str, Any]) -> Ids:

@@ -11,7 +11,7 @@ import numpy as np
 
 from opd_widgets.data.byte_alphabet import decode_byte_level
 from opd_widgets.data.piece import Piece
-from opd_widgets.errors import ContextError, TokenizerMismatchError
+from opd_widgets.errors import ContextError, InvalidInputError, TokenizerMismatchError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -43,9 +43,15 @@ class HFTokenizer:
         return max(self.vocabulary().values()) + 1
 
     @property
+    def template(self) -> str | None:
+        """Source of its chat template; None where it brings none."""
+        source = getattr(self.inner, "chat_template", None)
+        return str(source) if source else None
+
+    @property
     def has_template(self) -> bool:
         """Whether it brings a chat template."""
-        return bool(getattr(self.inner, "chat_template", None))
+        return self.template is not None
 
     @property
     def end_ids(self) -> frozenset[int]:
@@ -53,11 +59,23 @@ class HFTokenizer:
         return self._end_ids
 
     def encode(self, text: str) -> Ids:
-        """Return the ids of a text as it stands: no special token is added."""
+        """Return the ids of a text as it stands: no special token is added.
+
+        Raises:
+            InvalidInputError: the text holds half a surrogate pair.
+
+        """
+        _check_unicode(text)
         return np.asarray(self.inner.encode(text, add_special_tokens=False), dtype=np.int32)
 
     def encode_prompt(self, text: str) -> Ids:
-        """Return the ids of a plain prompt; a beginning-of-text token is added once, not twice."""
+        """Return the ids of a plain prompt; a beginning-of-text token is added once, not twice.
+
+        Raises:
+            InvalidInputError: the text holds half a surrogate pair.
+
+        """
+        _check_unicode(text)
         bos = self.inner.bos_token
         starts_with_bos = bool(bos) and text.startswith(bos)
         ids = self.inner.encode(text, add_special_tokens=not starts_with_bos)
@@ -147,6 +165,18 @@ class HFTokenizer:
             roles = [message.role for message in messages]
             msg = f"the chat template of {self.inner.name_or_path!r} refused turns of roles {roles}: {error}"
             raise ContextError(msg) from error
+
+
+def _check_unicode(text: str) -> None:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        msg = (
+            f"found the lone surrogate U+{ord(text[error.start]):04X} at character {error.start} of {len(text)}, which "
+            "no tokenizer can read; expected Unicode text. Give the token ids, or mend the text: "
+            "text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace')"
+        )
+        raise InvalidInputError(msg) from error
 
 
 def check_same_tokens(student: Tokenizer, teacher: Tokenizer, names: tuple[str, str]) -> int:

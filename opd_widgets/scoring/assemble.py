@@ -47,11 +47,10 @@ def assemble(task: Task, first: int, columns: Mapping[str, Columns], asked: Aske
 
     """
     build = _Builder(len(task.rollout), first, asked.top_k)
-    mask = task.rollout.response_mask
     student = columns.get(STUDENT, {})
     own = build.track(student, asked.student, task.rollout.prompt_ids)
     measured = Measured(
-        counted=np.ones(len(task.rollout), bool) if mask is None else mask,
+        counted=task.rollout.counted,
         student_logprob=own.logprobs,
         student_entropy=own.entropy,
         student_rank=build.column(student, "rank"),

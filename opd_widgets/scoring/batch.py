@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from opd_widgets.scoring.prepare import Task
 
 Checkpoint = Callable[[], None]
+CHUNK_BYTES = 32 * 2**20  # of one float32 array [rows, vocabulary]
 ByWho = dict[str, Columns]  # by teacher name, the student's under STUDENT
 
 
@@ -111,9 +112,10 @@ def _hidden_states(rows: Sequence[_Rows], panel: Panel, checkpoint: Checkpoint) 
 def _heads(states: Mapping[str, Any], ids: NDArray[np.int64], panel: Panel, checkpoint: Checkpoint) -> ByWho:
     """Return the columns of all rows; vocabulary rows live for one chunk."""
     options, student = panel.options, panel.student
+    rows = _rows_at_a_time(panel)
     parts: dict[str, list[Columns]] = {who: [] for who in states}
-    for start in range(0, len(ids), options.chunk_tokens):
-        here = slice(start, start + options.chunk_tokens)
+    for start in range(0, len(ids), rows):
+        here = slice(start, start + rows)
         ask = Ask(ids[here], options.top_k, student.tokenizer.size, options.settings)
         checkpoint()
         logp, top, own = measure_student(student.head(states[STUDENT][here]), ask)
@@ -123,6 +125,12 @@ def _heads(states: Mapping[str, Any], ids: NDArray[np.int64], panel: Panel, chec
             logits = teacher.model.head(states[name][here])
             parts[name].append(measure_teacher(logits, logp, top, panel.shared[name], ask))
     return {who: _concatenate(found) for who, found in parts.items()}
+
+
+def _rows_at_a_time(panel: Panel) -> int:
+    """Return how many vocabulary rows to hold: measuring takes about ten arrays of this size."""
+    widest = max(panel.model(who).vocab_size for who in (STUDENT, *panel.teachers))
+    return max(1, min(panel.options.chunk_tokens, CHUNK_BYTES // (4 * widest)))
 
 
 def _concatenate(parts: Sequence[Columns]) -> Columns:

@@ -38,6 +38,11 @@ class Job:
         """Whether someone asked it to stop."""
         return self._cancelled.is_set()
 
+    @property
+    def ended(self) -> bool:
+        """Whether it is over, however it ended."""
+        return self._ended.is_set()
+
     def checkpoint(self) -> None:
         """Stop here if asked to.
 

@@ -2,37 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from opd_widgets.data.scores import RolloutScores
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from opd_widgets.data.scores import RolloutScores, Values
 
 PERCENTILE = 99
 
 
-def noise_bands(first: Sequence[RolloutScores], second: Sequence[RolloutScores]) -> dict[str, float]:
+def noise_bands(
+    first: Sequence[RolloutScores], second: Sequence[RolloutScores], counted: Sequence[NDArray[np.bool_]]
+) -> dict[str, float]:
     """Return the 99th percentile of each signal's absolute change between two scorings of the same rollouts.
 
     Args:
         first: rollouts scored once.
         second: the same at another batch size and padding.
+        counted: bool [R] a rollout, False for tokens that are in no aggregate.
 
     Returns:
         By signal name, in the signal's unit, over all tokens and teachers; signals without a finite pair are absent.
 
     """
-    changes: dict[str, list[np.ndarray]] = {}
-    for one, other in zip(first, second, strict=True):
+    changes: dict[str, list[NDArray[np.float32]]] = {}
+    for one, other, mask in zip(first, second, counted, strict=True):
         for mine, theirs in _pairs(one, other):
             for name, values in mine.items():
                 with np.errstate(invalid="ignore"):
-                    change = np.abs(values - theirs[name])
+                    change = np.abs(values - theirs[name])[mask]
                 changes.setdefault(name, []).append(change[np.isfinite(change)])
     joined = {name: np.concatenate(parts) for name, parts in changes.items()}
     return {name: float(np.percentile(change, PERCENTILE)) for name, change in joined.items() if change.size}
 
 
-def _pairs(one: RolloutScores, other: RolloutScores) -> list[tuple[Mapping[str, np.ndarray], Mapping[str, np.ndarray]]]:
+def _pairs(one: RolloutScores, other: RolloutScores) -> list[tuple[Values, Values]]:
     teachers = [(one.teachers[name].signals, other.teachers[name].signals) for name in one.teachers]
     return [(one.signals, other.signals), *teachers]

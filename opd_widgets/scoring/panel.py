@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from opd_widgets.errors import InvalidInputError
 from opd_widgets.measures.signal import SignalSettings
+from opd_widgets.models.protocol import Model
 from opd_widgets.models.teacher import Teacher
 from opd_widgets.models.tokenizer import check_same_tokens
 
 if TYPE_CHECKING:
-    from opd_widgets.models.protocol import Model, Padding
+    from opd_widgets.models.protocol import Padding
 
-STUDENT = ""  # stands for the student where teachers stand by name
+STUDENT = ""  # stands for the student where teachers stand by name; no teacher may be called so
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Options:
 
     Args:
         top_k: how many of the likeliest tokens to keep of either side.
-        chunk_tokens: response tokens whose vocabulary rows exist at one time.
+        chunk_tokens: response tokens whose vocabulary rows exist at one time, at most; fewer for a large vocabulary.
         batch_tokens: padded tokens of one forward pass.
         batch_rows: rollouts of one forward pass; None leaves it to `batch_tokens`.
         padding: the side on which shorter rollouts are filled up; the scores do not depend on it.
@@ -42,12 +43,30 @@ class Options:
     settings: SignalSettings = field(default_factory=SignalSettings)
 
     def __post_init__(self) -> None:
-        """Refuse sizes that would score nothing."""
+        """Refuse sizes that would score nothing, and settings that contradict each other."""
         for name in ("top_k", "chunk_tokens", "batch_tokens", "batch_rows"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                msg = f"found {name}={value}, expected at least 1"
+            if value is not None and (not isinstance(value, int) or value < 1):
+                msg = f"found {name}={value!r}, expected a whole number of at least 1"
                 raise InvalidInputError(msg)
+        if self.padding not in {"left", "right"}:
+            msg = f"found padding={self.padding!r}, expected 'left' or 'right'"
+            raise InvalidInputError(msg)
+        if self.settings.overlap_k > self.top_k:
+            found = f"overlap_k={self.settings.overlap_k} and top_k={self.top_k}"
+            msg = f"found {found}; expected top_k to be at least as large"
+            raise InvalidInputError(msg)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the numbers depend on, as plain values: what a run carries along."""
+        return {**self.settings.to_dict(), "top_k": self.top_k}
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Options:
+        """Return the options under which scores with these `settings` were made."""
+        rest = dict(settings)
+        top_k = int(rest.pop("top_k", cls.top_k))
+        return cls(top_k=top_k, settings=SignalSettings(**rest))
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +98,13 @@ class Panel:
         if not isinstance(teachers, Mapping):
             msg = f"found teachers of type {type(teachers).__name__}, expected a mapping from name to opd.Teacher"
             raise InvalidInputError(msg)
+        if not isinstance(student, Model):
+            msg = f"found a student of type {type(student).__name__}, expected a Model such as opd.HFModel(path)"
+            raise InvalidInputError(msg)
         for name, teacher in teachers.items():
+            if not name or type(name) is not str:
+                msg = f"found {name!r} as a teacher's name, expected a string that is not empty"
+                raise InvalidInputError(msg)
             if not isinstance(teacher, Teacher):
                 msg = f"teacher {name!r} is of type {type(teacher).__name__}, expected opd.Teacher(model, context=...)"
                 raise InvalidInputError(msg)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -34,7 +34,13 @@ def check_rollouts(rollouts: Sequence[Rollout], student: Model) -> tuple[Rollout
         RolloutError: an id outside the student's vocabulary.
 
     """
-    rollouts = [rollouts] if isinstance(rollouts, Rollout) else list(rollouts)
+    if isinstance(rollouts, Rollout):
+        rollouts = [rollouts]
+    given: object = rollouts
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        msg = f"found rollouts of type {type(given).__name__}, expected a list of opd.Rollout"
+        raise InvalidInputError(msg)
+    rollouts = list(rollouts)
     if not rollouts:
         msg = "found an empty list of rollouts, expected at least one. Read some with opd.read_rollouts(path)"
         raise InvalidInputError(msg)
@@ -44,27 +50,41 @@ def check_rollouts(rollouts: Sequence[Rollout], student: Model) -> tuple[Rollout
             raise InvalidInputError(msg)
     ready = tuple(tokenised(rollout, student.tokenizer) for rollout in rollouts)
     for rollout in ready:
-        _check_ids(rollout, student)
+        _check_ids(rollout, student.name, student, _known(rollout.prompt_ids))
     return ready
 
 
+def _known(ids: Ids | None) -> Ids:
+    return np.zeros(0, np.int32) if ids is None else ids
+
+
 def tokenised(rollout: Rollout, tokenizer: Tokenizer) -> Rollout:
-    """Return the rollout with ids. Those it came with are kept; text is tokenised and marked "retokenised"."""
+    """Return the rollout with ids. Those it came with are kept, with their mask and tracks.
+
+    Text is tokenised and marked "retokenised"; tracks and token strings of the text's own tokens cannot follow and are
+    dropped.
+
+    Raises:
+        RolloutError: a conversation that the chat template does not render turn by turn.
+
+    """
     if rollout.has_ids:
         return rollout
+    if rollout.response_ids is not None:
+        return replace(rollout, prompt_ids=_prompt_ids(rollout, tokenizer))
     if rollout.turns is not None:
         return _tokenised_turns(rollout, rollout.turns, tokenizer)
-    if rollout.response_text is None and rollout.response_ids is None:
-        msg = f"rollout {rollout.id!r} has no response text to tokenise; expected response_text or response_ids"
-        raise RolloutError(msg)
     prompt = rollout.prompt_ids if rollout.prompt_ids is not None else _prompt_ids(rollout, tokenizer)
-    response = (
-        rollout.response_ids if rollout.response_ids is not None else tokenizer.encode(rollout.response_text or "")
-    )
+    response = tokenizer.encode(rollout.response_text or "")
     return replace(
-        rollout, prompt_ids=prompt, response_ids=response, tokens=None, response_mask=None, tracks={},
+        rollout,
+        prompt_ids=prompt,
+        response_ids=response,
+        tokens=None,
+        response_mask=None,
+        tracks={},
         text_source="retokenised",
-    )  # fmt: skip
+    )
 
 
 def _prompt_ids(rollout: Rollout, tokenizer: Tokenizer) -> Ids:
@@ -74,48 +94,52 @@ def _prompt_ids(rollout: Rollout, tokenizer: Tokenizer) -> Ids:
 
 
 def _tokenised_turns(rollout: Rollout, turns: tuple[Message, ...], tokenizer: Tokenizer) -> Rollout:
-    """Tokenise a conversation: the student's turns count, what others say between them does not.
+    """Tokenise a conversation: the student's turns count, what stands between them does not.
 
-    Each stretch is tokenised by itself, so that no token crosses a role boundary.
+    Each stretch is tokenised by itself, so that no token crosses a role boundary. What follows the last assistant turn
+    is nobody's response and is left out.
     """
-    first = next((i for i, turn in enumerate(turns) if turn.role == "assistant"), len(turns))
-    prompt_text = tokenizer.render(turns[:first], {})
-    prompt = render_ids(turns[:first], tokenizer, {})
-    pieces: list[Ids] = []
-    counted: list[np.ndarray] = []
-    written = prompt_text
-    for index in range(first, len(turns)):
-        if turns[index].role == "assistant":
-            piece, own = tokenizer.encode(turns[index].content), True
-            written += turns[index].content
-        else:
-            rendered = tokenizer.render(turns[: index + 1], {})
-            between = rendered[len(written) :] if rendered.startswith(written) else turns[index].content
-            piece, own = tokenizer.encode(between), False
-            written = rendered
-        pieces.append(piece)
-        counted.append(np.full(len(piece), own))
+    own = [index for index, turn in enumerate(turns) if turn.role == "assistant"]
+    if not own:
+        msg = f"rollout {rollout.id!r} has no assistant turn; expected the student's response as one"
+        raise RolloutError(msg)
+    written = tokenizer.render(turns[: own[0]], {})
+    pieces, counted = [], []
+    for index in own:
+        rendered = tokenizer.render(turns[:index], {})
+        if not rendered.startswith(written):
+            msg = (
+                f"rollout {rollout.id!r}: the chat template rewrites earlier turns once turn {index} follows, so their "
+                "tokens cannot be told from text. Give the rollout's token ids"
+            )
+            raise RolloutError(msg)
+        between = tokenizer.encode(rendered[len(written) :])
+        said = tokenizer.encode(turns[index].content)
+        pieces += [between, said]
+        counted += [np.zeros(len(between), bool), np.ones(len(said), bool)]
+        written = rendered + turns[index].content
     return replace(
         rollout,
-        prompt_ids=prompt,
-        response_ids=np.concatenate(pieces) if pieces else np.zeros(0, np.int32),
-        response_mask=np.concatenate(counted) if counted else np.zeros(0, bool),
-        messages=rollout.messages if rollout.messages is not None else turns[:first],
+        prompt_ids=render_ids(turns[: own[0]], tokenizer, {}),
+        response_ids=np.concatenate(pieces),
+        response_mask=np.concatenate(counted),
+        tokens=None,
+        tracks={},
+        messages=rollout.messages if rollout.messages is not None else turns[: own[0]],
         text_source="retokenised",
     )
 
 
-def _check_ids(rollout: Rollout, student: Model) -> None:
-    ids = rollout.token_ids
-    size = student.vocab_size
-    if ids.size and int(ids.max()) >= size:
-        where = int(ids.argmax())
-        part, at = ("prompt", where) if where < rollout.prompt_len else ("response", where - rollout.prompt_len)
-        msg = (
-            f"rollout {rollout.id!r} holds id {int(ids.max())} at {part} token {at}, and {student.name!r} knows "
-            f"ids 0 to {size - 1}. Expected ids of the student's tokenizer; check that the dump comes from this model"
-        )
-        raise RolloutError(msg)
+def _check_ids(rollout: Rollout, who: str, model: Model, prompt: Ids) -> None:
+    """Refuse ids the model has no row for: its embedding would fail far from here, or make a number up."""
+    for part, ids in (("prompt", prompt), ("response", rollout.response_ids)):
+        if ids is not None and len(ids) and int(ids.max()) >= model.vocab_size:
+            msg = (
+                f"rollout {rollout.id!r} holds id {int(ids.max())} at {part} token {int(ids.argmax())}, and {who!r} "
+                f"knows ids 0 to {model.vocab_size - 1}. Expected ids of the student's tokenizer; check that the dump "
+                "comes from this model"
+            )
+            raise RolloutError(msg)
 
 
 def make_task(rollout: Rollout, panel: Panel, texts: Mapping[str, str] | None = None) -> Task:
@@ -128,12 +152,18 @@ def make_task(rollout: Rollout, panel: Panel, texts: Mapping[str, str] | None = 
 
     Raises:
         LengthLimitError: prompt and response are longer than a model takes.
+        RolloutError: an id that a teacher has no row for.
         ContextError: a context has no text for this rollout.
 
     """
-    prompts = {name: teacher.prompt(rollout, (texts or {}).get(name)) for name, teacher in panel.teachers.items()}
+    student = panel.student.tokenizer
+    prompts = {
+        name: teacher.prompt(rollout, (texts or {}).get(name), student=student)
+        for name, teacher in panel.teachers.items()
+    }
     check_length(rollout, panel.student.name, rollout.prompt_len, panel.student.limit)
     for name, prompt in prompts.items():
+        _check_ids(rollout, name, panel.model(name), prompt.ids)
         check_length(rollout, name, len(prompt.ids), panel.model(name).limit, prompt.context_tokens)
     return Task(rollout, prompts)
 

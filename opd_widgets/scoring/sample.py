@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
 
 from opd_widgets.data.question import Question
 from opd_widgets.data.rollout import Outcome, Rollout
-from opd_widgets.errors import InvalidInputError
+from opd_widgets.errors import InvalidInputError, LengthLimitError
 from opd_widgets.models.protocol import Generation, Ids, Model, Sampling
 from opd_widgets.models.teacher import render_ids
 
@@ -26,47 +33,121 @@ def sample_rollouts(
 ) -> list[Rollout]:
     """Draw n rollouts a question at temperature 1, top_p 1, without top_k, min_p or penalties.
 
+    Questions are drawn in batches of `batch_rows // n`, each from a generator of its own, seeded by `seed` and the id
+    of the batch's first question. The draws are therefore the same where all of these are: the model and machine, the
+    questions and their order, `n`, `batch_rows`, `max_new_tokens`, `sampling` and `seed`. Other batches or another seed
+    draw independently.
+
     Args:
-        questions: what is asked.
+        questions: what is asked; no two of one id.
         student: who answers.
         n: rollouts a question.
         max_new_tokens: a response this long is cut and marked "truncated".
-        seed: the same seed draws the same rollouts on one machine and batch plan.
-        verifier: judges (question, response text); where it raises, the rollout is "unverified".
-        sampling: other settings; the rollouts are then not the student's own distribution.
+        seed: any whole number.
+        verifier: judges (question, response text); where it raises, the rollout is "unverified". Where it raises every
+            time, a warning says why.
+        sampling: other settings; the rollouts are then not the student's own distribution, and carry the settings in
+            their metadata as "sampling".
         batch_rows: responses drawn together.
 
     Raises:
-        InvalidInputError: no questions.
+        InvalidInputError: no questions, two of one id, sizes below 1, or arguments of the wrong kind.
+        LengthLimitError: a prompt and `max_new_tokens` are more than the student takes. Nothing is drawn.
 
     """
-    if not questions:
-        msg = "found no questions, expected at least one opd.Question"
-        raise InvalidInputError(msg)
+    questions = _questions(questions)
+    _check_arguments(student, verifier, sampling, {"n": n, "max_new_tokens": max_new_tokens, "batch_rows": batch_rows})
     prompts = [render_ids(question.messages, student.tokenizer, {}) for question in questions]
+    _check_room(questions, prompts, student, max_new_tokens)
+    judging = _Judging(verifier)
+    metadata = {} if sampling is None or sampling == Sampling() else {"sampling": asdict(sampling)}
     rollouts: list[Rollout] = []
     per_batch = max(1, batch_rows // n)
     for start in range(0, len(questions), per_batch):
         some, their = questions[start : start + per_batch], prompts[start : start + per_batch]
-        drawn = student.generate(their, n=n, max_new_tokens=max_new_tokens, seed=seed + start, sampling=sampling)
+        drawn = student.generate(
+            their, n=n, max_new_tokens=max_new_tokens, seed=batch_seed(seed, some[0].id), sampling=sampling
+        )
         for question, prompt, generations in zip(some, their, drawn, strict=True):
-            rollouts += [_rollout(question, i, prompt, g, student, verifier) for i, g in enumerate(generations)]
+            for index, generation in enumerate(generations):
+                rollout = _rollout(question, index, prompt, generation, student, metadata)
+                rollouts.append(rollout.with_outcome(judging.judge(question, rollout.response_text or "")))
+    judging.report()
     return rollouts
 
 
+def batch_seed(seed: int, question: str) -> int:
+    """Return the seed of the batch that a question opens: unlike for unlike seeds and questions, below 2^63.
+
+    Raises:
+        InvalidInputError: a seed that is not a whole number.
+
+    """
+    if not isinstance(seed, int | np.integer):
+        msg = f"found seed={seed!r}, expected a whole number"
+        raise InvalidInputError(msg)
+    key = f"{int(seed)}\0{question}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "big") >> 1
+
+
+def _questions(questions: Any) -> list[Question]:
+    found = list(questions) if isinstance(questions, Iterable) else [questions]
+    for index, question in enumerate(found):
+        if not isinstance(question, Question):
+            msg = f"question {index} is of type {type(question).__name__}, expected opd.Question"
+            raise InvalidInputError(msg)
+    if not found:
+        msg = "found no questions, expected at least one opd.Question"
+        raise InvalidInputError(msg)
+    name, times = Counter(question.id for question in found).most_common(1)[0]
+    if times > 1:
+        msg = (
+            f"found {times} questions of id {name!r}, expected an id of its own for each: rollouts point back to their "
+            "question by it. For more rollouts of one question, give n="
+        )
+        raise InvalidInputError(msg)
+    return found
+
+
+def _check_arguments(student: object, verifier: object, sampling: object, sizes: Mapping[str, object]) -> None:
+    if not isinstance(student, Model):
+        msg = f"found {type(student).__name__}, expected a Model such as opd.HFModel(path) as the student"
+        raise InvalidInputError(msg)
+    if verifier is not None and not callable(verifier):
+        msg = f"found a verifier of type {type(verifier).__name__}, expected a function of (question, response text)"
+        raise InvalidInputError(msg)
+    if sampling is not None and not isinstance(sampling, Sampling):
+        msg = f"found sampling of type {type(sampling).__name__}, expected opd.Sampling(temperature=..., ...)"
+        raise InvalidInputError(msg)
+    for name, value in sizes.items():
+        if not isinstance(value, int | np.integer) or value < 1:
+            msg = f"found {name}={value!r}, expected a whole number of at least 1"
+            raise InvalidInputError(msg)
+
+
+def _check_room(questions: Sequence[Question], prompts: Sequence[Ids], student: Model, new: int) -> None:
+    for question, prompt in zip(questions, prompts, strict=True):
+        if student.limit is not None and len(prompt) + new > student.limit:
+            msg = (
+                f"{student.name!r} takes {student.limit} tokens and question {question.id!r} needs {len(prompt) + new}:"
+                f" a prompt of {len(prompt)}, and max_new_tokens={new}. Nothing is cut. Ask for at most "
+                f"{max(student.limit - len(prompt), 0)} new tokens, or choose a longer model"
+            )
+            raise LengthLimitError(msg)
+
+
 def _rollout(  # noqa: PLR0917 - private, called once
-    question: Question, index: int, prompt: Ids, drawn: Generation, student: Model, verifier: Verifier | None
+    question: Question, index: int, prompt: Ids, drawn: Generation, student: Model, metadata: Mapping[str, Any]
 ) -> Rollout:
-    text = response_text(drawn.ids, student)
     return Rollout(
         id=f"{question.id}/{index}",
         prompt_ids=prompt,
         response_ids=drawn.ids,
         messages=question.messages,
-        response_text=text,
+        response_text=response_text(drawn.ids, student),
         question=question.id,
-        outcome=judge(question, text, verifier),
         status="stop" if drawn.stopped else "truncated",
+        metadata=metadata,
     )
 
 
@@ -76,11 +157,32 @@ def response_text(response: Ids, student: Model) -> str:
     return student.tokenizer.decode(ids)
 
 
-def judge(question: Question, text: str, verifier: Verifier | None) -> Outcome:
-    """Return what a verifier makes of a response; one that raises never counts as wrong."""
-    if verifier is None:
-        return "unknown"
-    try:
-        return "correct" if verifier(question, text) else "incorrect"
-    except Exception:  # noqa: BLE001 - any verifier's any fault means the same: it could not say
-        return "unverified"
+@dataclass
+class _Judging:
+    """Asks a verifier, and remembers whether it ever answered."""
+
+    verifier: Verifier | None
+    answered: int = 0
+    faults: list[Exception] = field(default_factory=list)
+
+    def judge(self, question: Question, text: str) -> Outcome:
+        """Return what the verifier makes of a response; one that raises never counts as wrong."""
+        if self.verifier is None:
+            return "unknown"
+        try:
+            correct = bool(self.verifier(question, text))
+        except Exception as error:  # noqa: BLE001 - any verifier's any fault means the same: it could not say
+            self.faults.append(error)
+            return "unverified"
+        self.answered += 1
+        return "correct" if correct else "incorrect"
+
+    def report(self) -> None:
+        """Warn where the verifier never answered: that is a fault of the verifier, not of the rollouts."""
+        if self.faults and not self.answered:
+            error = self.faults[0]
+            warnings.warn(
+                f"the verifier raised on all {len(self.faults)} rollouts, so none is verified; the first time "
+                f"{type(error).__name__}: {error}. Expected a function of (question, response text)",
+                stacklevel=3,
+            )

@@ -11,6 +11,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from opd_widgets.data.scores import RolloutScores, Scores
+from opd_widgets.models.teacher import render_ids
 from opd_widgets.scoring.batch import Checkpoint, score_batch
 from opd_widgets.scoring.noise import noise_bands
 from opd_widgets.scoring.panel import Options, Panel
@@ -78,8 +79,8 @@ def score(
         pieces=pieces_of(ready, done, student),
         questions={rollout.question: _title(rollout) for rollout in ready if rollout.question},
         noise=_noise(tasks, done, panel, noise_rollouts),
-        settings={**panel.options.settings.to_dict(), "top_k": panel.options.top_k},
-        notes=compare_provenance(panel),
+        settings=panel.options.to_dict(),
+        notes=(*compare_provenance(panel), *compare_prompts(ready, panel)),
     )
 
 
@@ -99,16 +100,30 @@ def _longest(task: Task) -> int:
 
 
 def _noise(tasks: Sequence[Task], done: Sequence[RolloutScores], panel: Panel, count: int) -> dict[str, float]:
-    """Score a few rollouts of spread lengths again, three at a time and filled up on the other side, and compare."""
-    filled = [index for index, task in enumerate(tasks) if len(task.rollout)]
-    if not filled or count < 1:
+    """Score a few rollouts of spread lengths again, in other company and filled up on the other side, and compare.
+
+    Each is scored beside a companion one token longer than any of them, so that batch size and padding both change.
+    """
+    by_length = sorted((i for i, task in enumerate(tasks) if len(task.rollout)), key=lambda i: _longest(tasks[i]))
+    companion = _longer(tasks[by_length[-1]], panel) if by_length and count >= 1 else None
+    if companion is None:
         return {}
-    by_length = sorted(filled, key=lambda index: _longest(tasks[index]))
     picked = [by_length[i] for i in np.unique(np.linspace(0, len(by_length) - 1, count).round().astype(int))]
     side: Padding = "left" if panel.options.padding == "right" else "right"
-    other = replace(panel, options=replace(panel.options, batch_rows=3, padding=side))
-    again = dict(iterate([tasks[i] for i in picked], other))
-    return noise_bands([done[i] for i in picked], [again[i] for i in range(len(picked))])
+    other = replace(panel, options=replace(panel.options, padding=side))
+    again = [score_batch([tasks[i], companion, companion], other)[0] for i in picked]
+    counted = [tasks[i].rollout.counted for i in picked]
+    return noise_bands([done[i] for i in picked], again, counted)
+
+
+def _longer(task: Task, panel: Panel) -> Task | None:
+    """Return the task with one more token; None where a model takes no longer one, and the noise stays unmeasured."""
+    rollout = task.rollout
+    limits = [model.limit for model in (panel.student, *(t.model for t in panel.teachers.values()))]
+    if rollout.response_ids is None or any(limit is not None and _longest(task) + 1 > limit for limit in limits):
+        return None
+    ids = np.append(rollout.response_ids, rollout.response_ids[-1])
+    return replace(task, rollout=replace(rollout, response_ids=ids, response_mask=None, tokens=None, tracks={}))
 
 
 def pieces_of(rollouts: Sequence[Rollout], items: Sequence[RolloutScores], student: Model) -> dict[int, Piece]:
@@ -138,6 +153,33 @@ def compare_provenance(panel: Panel) -> tuple[str, ...]:
     for note in notes:
         warnings.warn(note, stacklevel=3)
     return tuple(notes)
+
+
+def compare_prompts(rollouts: Sequence[Rollout], panel: Panel) -> tuple[str, ...]:
+    """Return a note, and issue it, where a context teacher's prompt differs from the student's in more than that.
+
+    A context is put into the messages and rendered anew. If the student was asked through other template arguments, or
+    with turns that are not in the messages, that difference would be taken for the teacher's advice.
+    """
+    if all(teacher.context is None for teacher in panel.teachers.values()):
+        return ()
+    seen: dict[bytes, bool] = {}
+    for rollout in rollouts:
+        if rollout.messages is not None and rollout.prompt_ids is not None:
+            key = rollout.prompt_ids.tobytes()
+            if key not in seen:
+                made = render_ids(rollout.messages, panel.student.tokenizer, {})
+                seen[key] = bool(np.array_equal(made, rollout.prompt_ids))
+    unlike = sum(not same for same in seen.values())
+    if not unlike:
+        return ()
+    note = (
+        f"{unlike} of {len(seen)} prompts are not what the student's chat template makes of their messages, so a "
+        "context teacher's prompt differs from the student's in more than the context. Give the teachers the "
+        "chat_template_kwargs the student was sampled with, or the messages as they were"
+    )
+    warnings.warn(note, stacklevel=3)
+    return (note,)
 
 
 def _title(rollout: Rollout) -> str:

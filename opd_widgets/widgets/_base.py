@@ -48,8 +48,9 @@ class ScoresWidget(anywidget.AnyWidget):
         live (dict): what was rescored under edited contexts; written by Python only.
     """
 
+    generation = 0  # counts the scores shown; edits carry it, so that none lands on scores it was not made for
     scores = ScoresTrait().tag(sync=True)
-    live: traitlets.Dict[str, Any] = traitlets.Dict(default_value={"entries": [], "vocab": {}}).tag(sync=True)
+    live: traitlets.Dict[str, Any] = traitlets.Dict({"entries": [], "vocab": {}, "generation": 1}).tag(sync=True)
     rollout = traitlets.Int(0).tag(sync=True)
     token = traitlets.Int(-1).tag(sync=True)
     teacher = traitlets.Unicode("").tag(sync=True)
@@ -75,12 +76,17 @@ class ScoresWidget(anywidget.AnyWidget):
             data["text/plain"] = repr(self)
         return shown
 
+    def editable(self, scores: Scores) -> frozenset[str]:
+        """Return the teachers whose context can be edited here."""
+        del scores
+        return frozenset()
+
     @traitlets.observe("scores")
     def _keep_selection(self, change: dict[str, Any]) -> None:
         """Keep the selection where the new scores have it, and move it to the start where they do not."""
-        if change["old"] is traitlets.Undefined or change["old"] is None:
+        if not isinstance(change["old"], Scores):
             return
-        self.live = {"entries": [], "vocab": {}}
+        self.live = {"entries": [], "vocab": {}, "generation": self.generation}
         self.rollout = min(self.rollout, max(0, len(self.scores) - 1))
         if self.teacher not in self.scores.teachers:
             self.teacher = next(iter(self.scores.teachers), "")
@@ -96,8 +102,9 @@ class ScoresWidget(anywidget.AnyWidget):
     @traitlets.validate("token")
     def _check_token(self, proposal: dict[str, Any]) -> int:
         value = int(proposal["value"])
-        if value < -1:
-            msg = f"found token={value}, expected -1 (none) or the index of a response token"
+        longest = max((len(rollout) for rollout in self.scores.rollouts), default=0)
+        if not -1 <= value < max(1, longest):
+            msg = f"found token={value}, expected -1 (none) or the index of a response token, 0 to {longest - 1}"
             raise InvalidInputError(msg)
         return value
 

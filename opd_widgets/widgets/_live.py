@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from opd_widgets.data.rollout import Rollout
-from opd_widgets.data.scores import Scores, TeacherScores
 from opd_widgets.errors import Cancelled
 from opd_widgets.scoring.jobs import WORKER, Job
 from opd_widgets.scoring.prepare import Task, make_task
@@ -17,10 +15,12 @@ from opd_widgets.scoring.score import iterate, top_ids
 
 if TYPE_CHECKING:
     from opd_widgets.data.piece import Piece
+    from opd_widgets.data.scores import Scores, TeacherScores
     from opd_widgets.scoring.panel import Panel
 
 INTERVAL = 0.1  # seconds between two updates: hosts drop messages that come faster
 Edit = tuple[str, int]  # teacher, index of the rollout
+Key = tuple[int, str, str]  # whose, teacher, question
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,14 @@ class Progress:
     message: str = ""
 
 
-@dataclass
+@dataclass(eq=False)
 class LiveScoring:
     """Scores rollouts again when a context is edited.
 
     Args:
         scores: what is being shown.
         panel: who scores.
-        publish: called in the worker's thread with progress, at most ten times a second, and at every end.
+        publish: called with progress, at most ten times a second and at every end, in the worker's thread.
 
     """
 
@@ -52,7 +52,8 @@ class LiveScoring:
     publish: Callable[[Progress], None]
     edited: dict[Edit, TeacherScores] = field(default_factory=dict)
     pieces: dict[int, Piece] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    _jobs: dict[Key, Job] = field(default_factory=dict)
 
     def edit(self, teacher: str, rollout: int, text: str) -> tuple[Job, int]:
         """Queue the rollouts of one question under a new context; an older edit of the same one gives way.
@@ -66,26 +67,34 @@ class LiveScoring:
             The job, and how many rollouts it scores.
 
         Raises:
+            InvalidInputError: no such teacher here.
             ContextError: the teacher has no context.
             LengthLimitError: the prompt and a response would be longer than the model takes.
 
         """
-        question = self.scores.rollouts[rollout].question
-        indices = self._of_question(rollout)
+        self.scores.check_teacher(teacher)
         panel = self.panel.only(teacher)
+        indices = self._of_question(rollout)
         tasks = {i: make_task(self.scores.rollouts[i], panel, {teacher: text}) for i in indices}
-        job = WORKER.submit(self._key(teacher, question), lambda job: self._run(job, teacher, question, tasks))
+        key = self.key(teacher, self.scores.rollouts[rollout].group)
+        job = WORKER.submit(key, lambda job: self._run(job, key, panel, tasks))
+        self._jobs = {**{k: j for k, j in self._jobs.items() if not j.ended}, key: job}
         return job, len(tasks)
 
-    def cancel(self, teacher: str, rollout: int) -> bool:
-        """Stop the job of an edit; what it has scored so far stays."""
-        return WORKER.cancel(self._key(teacher, self.scores.rollouts[rollout].question))
+    def cancel(self, teacher: str, question: str) -> bool:
+        """Stop the job of an edit; what it has scored so far stays. Return whether there was one."""
+        return WORKER.cancel(self.key(teacher, question))
+
+    def close(self) -> None:
+        """Stop all jobs: what they would show is not shown any more."""
+        for key in list(self._jobs):
+            WORKER.cancel(key)
 
     def reset(self, teacher: str, rollout: int) -> None:
         """Forget the edits of one question and show the context it was first scored with."""
         self.scores.check_teacher(teacher)
-        self.cancel(teacher, rollout)
         with self.lock:
+            self.cancel(teacher, self.scores.rollouts[rollout].group)
             for index in self._of_question(rollout):
                 self.edited.pop((teacher, index), None)
 
@@ -97,18 +106,18 @@ class LiveScoring:
                 scores = scores.with_rollout(index, teacher, scored)
         return scores
 
-    def _key(self, teacher: str, question: str) -> tuple[int, str, str]:
+    def key(self, teacher: str, question: str) -> Key:
+        """Return what the jobs of one edit have in common."""
         return (id(self), teacher, question)
 
     def _of_question(self, rollout: int) -> list[int]:
-        rollouts: tuple[Rollout, ...] = self.scores.rollouts
-        question = rollouts[rollout].question
-        others = [i for i, r in enumerate(rollouts) if question and r.question == question and i != rollout]
+        rollouts = self.scores.rollouts
+        others = [i for i, r in enumerate(rollouts) if r.group == rollouts[rollout].group and i != rollout]
         return [rollout, *others]
 
-    def _run(self, job: Job, teacher: str, question: str, tasks: Mapping[int, Task]) -> None:
+    def _run(self, job: Job, key: Key, panel: Panel, tasks: Mapping[int, Task]) -> None:
+        _, teacher, question = key
         steps = _Steps(self.publish, teacher, question, len(tasks))
-        panel = self.panel.only(teacher)
         try:
             steps.say("running", force=True)
             order = list(tasks)
@@ -120,7 +129,7 @@ class LiveScoring:
                     steps.say("running")
             steps.say("done", force=True)
         except Cancelled:
-            if WORKER.newest(self._key(teacher, question)) in (None, job):
+            if WORKER.newest(key) in {None, job}:  # otherwise the newer edit speaks for itself
                 steps.say("cancelled", force=True)
             raise
         except Exception as error:

@@ -50,14 +50,15 @@ def _row(signal: Signal, scores: Scores) -> dict[str, Any]:
 
 
 def _by_teacher(signal: Signal, scores: Scores) -> list[NDArray[np.float32]]:
-    """Return all values of a signal, one array a teacher; one array for the student's own."""
-    if not signal.per_teacher:
-        parts = [item.signals[signal.name] for item in scores.items if signal.name in item.signals]
-        return [np.concatenate(parts)] if parts else []
+    """Return the counted values of a signal, one array a teacher; one array for the student's own."""
+    if signal.per_teacher:
+        sources = [[item.teachers[teacher].signals for item in scores.items] for teacher in scores.teachers]
+    else:
+        sources = [[item.signals for item in scores.items]]
     found = []
-    for teacher in scores.teachers:
-        signals = [item.teachers[teacher].signals for item in scores.items]
-        parts = [values[signal.name] for values in signals if signal.name in values]
+    for source in sources:
+        there = zip(scores.rollouts, source, strict=True)
+        parts = [values[signal.name][rollout.counted] for rollout, values in there if signal.name in values]
         found += [np.concatenate(parts)] if parts else []
     return found
 

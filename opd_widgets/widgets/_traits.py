@@ -33,7 +33,13 @@ class ScoresTrait(traitlets.Instance):  # type: ignore[type-arg]
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(Scores, **kwargs)
-        self.tag(to_json=lambda value, widget: wire_scores(value, getattr(widget, "editable_teachers", frozenset())))
+        self.tag(to_json=lambda value, widget: wire_scores(value, widget.editable(value), widget.generation))
+
+    def validate(self, obj: Any, value: Any) -> Any:
+        """Count every new run of scores, so that an edit of an older one is told from it."""
+        checked = super().validate(obj, value)
+        obj.generation += 1
+        return checked
 
 
 def planes(scores: Scores) -> list[tuple[str, str | None]]:
@@ -50,12 +56,13 @@ def teacher_signals(scored: TeacherScores) -> list[str]:
     return [name for name in REGISTRY if name in scored.signals]
 
 
-def wire_scores(scores: Scores, editable: Iterable[str] = ()) -> dict[str, Any]:
+def wire_scores(scores: Scores, editable: Iterable[str] = (), generation: int = 1) -> dict[str, Any]:
     """Return scores as the front end takes them.
 
     Args:
         scores: what to show.
         editable: names of teachers whose context can be edited.
+        generation: which run of scores of its widget this is.
 
     """
     prompts = PromptTable(scores.pieces)
@@ -67,6 +74,7 @@ def wire_scores(scores: Scores, editable: Iterable[str] = ()) -> dict[str, Any]:
     top_k = min(TOP_K, *(item.student.topk.k for item in scores.items if item.student.topk), TOP_K)
     meta = {
         "version": VERSION,
+        "generation": generation,
         "student": scores.student,
         "teachers": _teachers(scores, frozenset(editable)),
         "signals": signal_rows(scores),
@@ -102,7 +110,7 @@ def _rollout(
     title = scores.questions.get(rollout.question) or rollout.question or rollout.prompt_text or rollout.id
     return {
         "id": rollout.id,
-        "question": rollout.question,
+        "question": rollout.group,
         "title": one_line(title),
         "label": label(pieces),
         "outcome": rollout.outcome,
@@ -139,7 +147,7 @@ def _buffers(scores: Scores, order: list[tuple[str, str | None]], top_k: int) ->
         np.concatenate([_values(item, name, teacher) for item in items]) if items else np.zeros(0, np.float32)
         for name, teacher in order
     ]
-    masks = [rollout.response_mask for rollout in scores.rollouts if rollout.response_mask is not None]
+    masks = [rollout.counted for rollout in scores.rollouts]
     ids = [_ids(rollout) for rollout in scores.rollouts]
     return {
         "values": floats(np.stack(values) if values else np.zeros(0)),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import traitlets
@@ -15,7 +16,8 @@ from opd_widgets.scoring.panel import Options, Panel
 from opd_widgets.scoring.score import score
 from opd_widgets.widgets._base import ScoresWidget, bundle
 from opd_widgets.widgets._live import LiveScoring, Progress
-from opd_widgets.widgets._rpc import Handler, Rpc
+from opd_widgets.widgets._requests import EditRequests
+from opd_widgets.widgets._rpc import Rpc
 from opd_widgets.widgets._traits import TOP_K
 from opd_widgets.widgets._wire_live import wire_live
 
@@ -60,27 +62,19 @@ class Explorer(ScoresWidget):
         options: Options | None = None,
         **traits: Any,
     ) -> None:
-        if (student is None) != (teachers is None):
-            msg = "found only one of student and teachers, expected both (to score live) or neither (to read scores)"
-            raise InvalidInputError(msg)
+        panel = _panel(scores, student, teachers, options)
         if not isinstance(scores, Scores):
-            if student is None or teachers is None:
+            if panel is None:
                 msg = "found rollouts alone, expected Explorer(rollouts, student, teachers), or Explorer(scores)"
                 raise InvalidInputError(msg)
-            scores = score(scores, student, teachers, options=options)
-        self._live: LiveScoring | None = None
-        self._asked: dict[str, tuple[str, int]] = {}
-        self.editable_teachers = _editable(scores, teachers)
-        state = "none" if student is None else "idle"
+            scores = score(scores, panel.student, panel.teachers, options=panel.options)
+        self._panel = panel
+        self._publishing = threading.RLock()
+        self._live = None if panel is None else LiveScoring(scores, panel, self._publish)
+        state = "none" if panel is None else "idle"
         super().__init__(scores, job=asdict(Progress(state)), **traits)
-        if student is not None and teachers is not None:
-            self._live = LiveScoring(scores, Panel.of(student, teachers, options), self._publish)
-        methods: dict[str, Handler] = {
-            "set_context": self._on_set,
-            "reset_context": self._on_reset,
-            "cancel_job": self._on_cancel,
-        }
-        self._rpc = Rpc(self, methods, self._on_given_up)
+        requests = EditRequests(self)
+        self._rpc = Rpc(self, requests.methods, requests.give_up)
 
     def set_context(self, teacher: str, text: str, rollout: int | None = None) -> Job:
         """Score the rollouts of one question under another context, in the background; the newest edit wins.
@@ -99,24 +93,26 @@ class Explorer(ScoresWidget):
             LengthLimitError: prompt and response would be longer than the model takes.
 
         """
-        job, _ = self._scoring().edit(teacher, self._rollout(rollout), text)
+        job, _ = self.live_scoring().edit(teacher, self._rollout(rollout), text)
         return job
 
     def reset_context(self, teacher: str, rollout: int | None = None) -> None:
         """Show one question under the context it was first scored with."""
-        self._scoring().reset(teacher, self._rollout(rollout))
-        self._publish(Progress("idle"))
+        with self._publishing:
+            self.live_scoring().reset(teacher, self._rollout(rollout))
+            self._publish(Progress("idle"))
 
     def edited_scores(self) -> Scores:
         """Return the scores with all edits in their place."""
         return self.scores if self._live is None else self._live.merged()
 
-    def _rollout(self, index: int | None) -> int:
-        index = self.rollout if index is None else index
-        self.scores.item(index)
-        return index
+    def live_scoring(self) -> LiveScoring:
+        """Return what scores edits here.
 
-    def _scoring(self) -> LiveScoring:
+        Raises:
+            InvalidInputError: this view only reads.
+
+        """
         if self._live is None:
             msg = (
                 "this Explorer only reads scores; make it with opd.Explorer(rollouts, student, teachers) to score live"
@@ -124,36 +120,76 @@ class Explorer(ScoresWidget):
             raise InvalidInputError(msg)
         return self._live
 
-    def _publish(self, progress: Progress) -> None:
-        live = self._live
-        if live is None:
+    def editable(self, scores: Scores) -> frozenset[str]:
+        """Return the teachers whose context can be edited here."""
+        teachers = {} if self._panel is None else self._panel.teachers
+        return frozenset(name for name, t in teachers.items() if t.context is not None and name in scores.teachers)
+
+    @traitlets.validate("scores")
+    def _check_scores(self, proposal: dict[str, Any]) -> Scores:
+        scores: Scores = proposal["value"]
+        if self._panel is not None:
+            _check_student(scores, self._panel)
+        return scores
+
+    @traitlets.observe("scores")
+    def _score_the_new_ones(self, change: dict[str, Any]) -> None:
+        """Edits belong to the scores they were made on: new scores start without any."""
+        if self._panel is None or not isinstance(change["old"], Scores):
             return
-        with self.hold_sync():
-            self.live = wire_live(live, min(TOP_K, int(self.scores.settings.get("top_k", TOP_K))))
-            self.job = asdict(progress)
+        panel = replace(self._panel, options=Options.of(self.scores.settings))
+        with self._publishing:
+            self.live_scoring().close()
+            self._live = LiveScoring(self.scores, panel, self._publish)
+            self.job = asdict(Progress("idle"))
 
-    def _on_set(self, *, request_id: str, teacher: str, rollout: int, text: str) -> Mapping[str, Any]:
-        job, count = self._scoring().edit(teacher, self._rollout(int(rollout)), str(text))
-        self._asked = {**self._asked, request_id: (teacher, int(rollout))}
-        return {"rollouts": count, "queued": not job.cancelled}
+    def _rollout(self, index: int | None) -> int:
+        index = self.rollout if index is None else index
+        self.scores.item(index)
+        return index % len(self.scores)
 
-    def _on_reset(self, *, request_id: str, teacher: str, rollout: int) -> Mapping[str, Any]:
-        del request_id
-        self.reset_context(teacher, int(rollout))
-        return {}
-
-    def _on_cancel(self, *, request_id: str, teacher: str = "", rollout: int = -1) -> Mapping[str, Any]:
-        del request_id
-        name = teacher or self.teacher
-        index = self.rollout if rollout < 0 else int(rollout)
-        return {"cancelled": self._scoring().cancel(name, index)}
-
-    def _on_given_up(self, request_id: str) -> None:
-        asked = self._asked.pop(request_id, None)
-        if asked is not None and self._live is not None:
-            self._live.cancel(*asked)
+    def _publish(self, progress: Progress) -> None:
+        """Send edits and progress, from the worker or from here; one at a time, so that the last word is the newest."""
+        with self._publishing:
+            live = self._live
+            if live is None:
+                return
+            top_k = min(TOP_K, live.panel.options.top_k)
+            with self.hold_sync():
+                self.live = {**wire_live(live, top_k), "generation": self.generation}
+                self.job = asdict(progress)
 
 
-def _editable(scores: Scores, teachers: Mapping[str, Teacher] | None) -> frozenset[str]:
-    names: Iterable[str] = teachers or ()
-    return frozenset(n for n in names if n in scores.teachers and teachers and teachers[n].context is not None)
+def _panel(
+    scores: Scores | Sequence[Rollout],
+    student: Model | None,
+    teachers: Mapping[str, Teacher] | None,
+    options: Options | None,
+) -> Panel | None:
+    if (student is None) != (teachers is None):
+        msg = "found only one of student and teachers, expected both (to score live) or neither (to read scores)"
+        raise InvalidInputError(msg)
+    if student is None or teachers is None:
+        return None
+    if not isinstance(scores, Scores):
+        return Panel.of(student, teachers, options)
+    if options is not None and options.to_dict() != scores.settings:
+        made, asked = dict(scores.settings), options.to_dict()
+        msg = f"these scores were made with {made} and options ask for {asked}; leave options out"
+        raise InvalidInputError(msg)
+    panel = Panel.of(student, teachers, options or Options.of(scores.settings))
+    _check_student(scores, panel)
+    unknown = [name for name in panel.teachers if name not in scores.teachers]
+    if unknown:
+        msg = (
+            f"these scores have teachers {list(scores.teachers)} and not {unknown}; score the rollouts with them first"
+        )
+        raise InvalidInputError(msg)
+    return panel
+
+
+def _check_student(scores: Scores, panel: Panel) -> None:
+    """Refuse to rescore with another student: old and new values would not compare."""
+    if scores.student != panel.student.name:
+        msg = f"these scores are of student {scores.student!r} and the student given is {panel.student.name!r}"
+        raise InvalidInputError(f"{msg}; give the one that was scored")

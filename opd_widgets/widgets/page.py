@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import base64
 import html
-import json
 from pathlib import Path
 from typing import Any
 
+from opd_widgets.data.plain import json_text
+from opd_widgets.data.whole_file import whole_file
 from opd_widgets.errors import MissingDependencyError
 from opd_widgets.widgets._base import STATIC, ScoresWidget
 
@@ -27,7 +28,7 @@ def write_page(widget: ScoresWidget, path: str | Path, title: str = "opd_widgets
 
     Args:
         widget: what to write, with its selection and edits.
-        path: where; an existing file is replaced when the page is complete.
+        path: where; an existing file is replaced when the page is complete, a missing folder is made.
         title: the page's title.
 
     Returns:
@@ -35,13 +36,12 @@ def write_page(widget: ScoresWidget, path: str | Path, title: str = "opd_widgets
 
     Raises:
         MissingDependencyError: the front end of this checkout has not been built.
+        InvalidInputError: no file can be written there.
 
     """
-    path = Path(path)
-    beside = path.with_name(path.name + ".part")
-    beside.write_text(page_html(widget, title), encoding="utf-8")
-    beside.replace(path)
-    return path
+    with whole_file(path) as file:
+        file.write(page_html(widget, title))
+    return Path(path).expanduser()
 
 
 def page_html(widget: ScoresWidget, title: str = "opd_widgets") -> str:
@@ -51,7 +51,7 @@ def page_html(widget: ScoresWidget, title: str = "opd_widgets") -> str:
     page = {"widget": stem, "state": {**state, "job": {**_NO_JOB}}}
     return _TEMPLATE.format(
         policy=_POLICY,
-        title=html.escape(title),
+        title=html.escape(title.encode("utf-8", "replace").decode("utf-8")),
         css=_built(f"{stem}.css"),
         state=_embed(_packed(page)),
         bundle=_embed(_built(f"{stem}.js")),
@@ -102,4 +102,4 @@ def _packed(value: Any) -> Any:
 
 def _embed(value: object) -> str:
     """Return JSON that cannot end the script element it stands in."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c").replace("\u2028", "\\u2028")
+    return json_text(value).replace("<", "\\u003c").replace("\u2028", "\\u2028")

@@ -50,6 +50,27 @@ def test_an_error_is_one_line_and_a_non_zero_exit(tmp_path, monkeypatch, capsys)
     assert "opd_widgets.demo.train" in said
 
 
+def test_a_page_that_cannot_be_written_is_said_before_anything_is_scored(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(show, "load", lambda _: pytest.fail("scored first"))
+    (tmp_path / "file").write_text("x")
+    for place in (tmp_path, tmp_path / "file" / "page.html"):
+        assert main(["demo", "--html", str(place)]) == 2
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1
+        assert str(place) in said
+
+
+def test_an_error_of_the_system_is_one_line(monkeypatch, capsys, tmp_path):
+    def full(*_):
+        raise OSError(28, "No space\nleft on device", "page.html")
+
+    monkeypatch.setattr(show, "show", full)
+    assert main(["demo", "--html", str(tmp_path / "page.html")]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "left on device" in said
+
+
 def test_a_missing_jupyterlab_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(MissingDependencyError, match=r"opd-widgets\[lab\]"):

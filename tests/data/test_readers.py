@@ -103,3 +103,99 @@ def test_no_file_and_no_such_format(tmp_path):
         opd.read_rollouts(tmp_path / "none.jsonl")
     with pytest.raises(InvalidInputError, match="expected one of"):
         opd.read_rollouts(tmp_path / "none.jsonl", format="verl2")
+
+
+def round_trip(tmp_path, **fields):
+    made = opd.Rollout(**{"id": "a", "prompt_ids": [1], "response_ids": [2, 3], **fields})
+    (back,) = opd.read_rollouts(opd.write_rollouts([made], tmp_path / "r.jsonl"))
+    return back
+
+
+def test_an_empty_text_is_a_response(tmp_path):
+    back = round_trip(
+        tmp_path, prompt_ids=None, response_ids=None, prompt_text="", response_text="", text_source="text"
+    )
+    assert (back.prompt_text, back.response_text, back.question) == ("", "", "")
+
+
+def test_an_empty_response_keeps_its_top_k(tmp_path):
+    track = opd.LogprobTrack([], topk=opd.TopK(np.zeros((0, 3), np.int32), np.zeros((0, 3), np.float32)))
+    assert round_trip(tmp_path, response_ids=[], tracks={"student": track}).tracks["student"].topk.ids.shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("raw", "kept"),
+    [
+        (float("nan"), None), (float("-inf"), float("-inf")), (np.float32(0.5), 0.5),
+        ({"a": float("nan"), "b": np.float64("inf"), "c": 0}, {"a": None, "b": float("inf"), "c": 0.0}),
+    ],
+)  # fmt: skip
+def test_a_reward_comes_back(tmp_path, raw, kept):
+    assert round_trip(tmp_path, reward=raw).reward == kept
+
+
+def test_numbers_of_numpy_in_step_and_metadata(tmp_path):
+    metadata = {
+        "loss": np.float32(0.5),
+        "ids": np.arange(2),
+        "deep": [{"n": np.int64(3)}],
+        "nan": float("nan"),
+        4: (1,),
+    }
+    back = round_trip(tmp_path, step=np.int64(7), metadata=metadata)
+    assert back.step == 7
+    assert back.metadata == {"loss": 0.5, "ids": [0, 1], "deep": [{"n": 3}], "nan": None, "4": [1]}
+
+
+def test_half_a_surrogate_pair_comes_back(tmp_path):
+    assert round_trip(tmp_path, response_text="a\ud83d\u2028é").response_text == "a\ud83d\u2028é"
+
+
+def test_what_json_cannot_hold_is_named_and_leaves_no_file(tmp_path):
+    with pytest.raises(InvalidInputError, match=r"rollout 'a': metadata\['when'\] is of type object"):
+        round_trip(tmp_path, metadata={"when": object()})
+    assert not list(tmp_path.iterdir())
+
+
+def test_writing_where_no_file_can_be(tmp_path):
+    with pytest.raises(InvalidInputError, match="found a folder"):
+        opd.write_rollouts([], tmp_path)
+
+
+RECORD = {"format": "opd_widgets.rollout", "version": 1, "id": "a", "prompt_ids": [1], "response_ids": [2, 3]}
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"tracks": [1]}, {"tracks": {"student": 5}}, {"tracks": {"student": {}}},
+        {"tracks": {"student": {"logprobs": 5}}},
+        {"tracks": {"student": {"logprobs": [-1, "x"]}}},
+        {"tracks": {"student": {"logprobs": [-1, -1], "provenance": {"who": 1}}}},
+        {"tracks": {"student": {"logprobs": [-1, -1], "topk": {"ids": [[1], [2]], "logprobs": [[-1, -2], [-1]]}}}},
+        {"tracks": {"student": {"logprobs": [-1, -1], "topk": []}}}, {"metadata": [1]},
+        {"messages": 5}, {"messages": [5]},
+        {"response_mask": 5}, {"tokens": 5}, {"reward": "high"}, {"reward": [1]}, {"step": "x"}, {"outcome": "Right"},
+        {"response_ids": [[1], [2, 3]]}, {"id": 5}, {"status": []}, {"version": []},
+    ],
+)  # fmt: skip
+def test_a_malformed_record_costs_its_line_only(tmp_path, broken):
+    path = tmp_path / "r.jsonl"
+    path.write_text("\n".join(json.dumps({**RECORD, **part}) for part in ({}, broken, {"id": "b"})))
+    with pytest.warns(UserWarning, match=r"2 rollouts read, 1 lines not: line 2: \S"):
+        assert [rollout.id for rollout in opd.read_rollouts(path)] == ["a", "b"]
+
+
+def test_a_fault_of_the_reader_itself_costs_the_line_too(tmp_path):
+    path = tmp_path / "r.jsonl"
+    path.write_text("\n".join([json.dumps(RECORD), "[" * 100_000, '{"messages": [{"role": "user"}], "id": null}']))
+    with pytest.warns(UserWarning, match="1 rollouts read, 2 lines not: line 2: RecursionError"):
+        opd.read_rollouts(path)
+
+
+def test_messages_without_an_id_get_one(tmp_path):
+    path = tmp_path / "r.jsonl"
+    path.write_text(
+        '{"id": null, "messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]}'
+    )
+    assert [rollout.id for rollout in opd.read_rollouts(path)] == ["r:1"]

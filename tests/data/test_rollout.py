@@ -73,3 +73,74 @@ def test_a_question_takes_a_string_and_needs_text():
     assert opd.Question("q", "2+3?").title == "2+3?"
     with pytest.raises(InvalidInputError, match="no text"):
         opd.Question("q", "  ")
+
+
+@pytest.mark.parametrize(
+    ("field", "allowed"),
+    [("outcome", "'correct', 'incorrect'"), ("status", "'stop', 'truncated'"), ("text_source", "'exact_ids'")],
+)
+def test_an_unknown_word_is_refused_with_those_there_are(field, allowed):
+    with pytest.raises(RolloutError, match=f"{field}='Right', expected one of {allowed}"):
+        rollout(**{field: "Right"})
+    with pytest.raises(RolloutError, match="expected one of"):
+        rollout().with_outcome("Right")
+
+
+@pytest.mark.parametrize(
+    ("raw", "kept"),
+    [
+        (np.float32(0.5), 0.5),
+        (np.int64(2), 2.0),
+        (np.array(0.25), 0.25),
+        (1, 1.0),
+        (float("nan"), None),
+        (float("-inf"), float("-inf")),
+        ({"a": np.float32(0.5), "b": None, "c": float("nan")}, {"a": 0.5, "b": None, "c": None}),
+    ],
+)
+def test_a_reward_is_a_plain_number_and_nan_is_missing(raw, kept):
+    found = rollout(reward=raw).reward
+    assert found == kept
+    assert type(found) is type(kept)
+    if isinstance(found, dict):
+        assert type(found["a"]) is float
+
+
+@pytest.mark.parametrize(("raw", "kept"), [(np.int64(7), 7), (3.0, 3), (2**60 + 1, 2**60 + 1), (None, None)])
+def test_a_step_is_a_plain_whole_number(raw, kept):
+    found = rollout(step=raw).step
+    assert found == kept
+    assert type(found) is type(kept)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"reward": "high"}, {"reward": {"a": [1]}}, {"step": float("nan")}, {"step": 1.5}, {"step": "3"},
+        {"response_ids": [[1], [2, 3]]}, {"response_ids": 5}, {"response_mask": True}, {"response_mask": [[True]] * 3},
+        {"response_mask": [True, [False], True]}, {"response_mask": [0, 1, 2]}, {"tokens": "abc"},
+        {"tokens": [1, 2, 3]},
+        {"tokens": 5}, {"tracks": [1]}, {"tracks": {"student": [-1.0, -1.0, -1.0]}}, {"metadata": 5}, {"id": 5},
+        {"id": None}, {"response_text": 5}, {"question": None}, {"messages": 5}, {"messages": {"role": "user"}},
+        {"messages": [5]}, {"turns": 5},
+    ],
+)  # fmt: skip
+def test_a_field_of_another_kind_is_refused_by_name(bad):
+    with pytest.raises(InvalidInputError, match="expected"):
+        rollout(**bad)
+
+
+def test_a_mask_is_checked_before_there_are_tokens():
+    made = opd.Rollout(id="r", response_text="x", response_mask=[1, 0], text_source="text")
+    assert made.response_mask.dtype == bool
+
+
+def test_a_message_is_text():
+    with pytest.raises(InvalidInputError, match="message's content of type int"):
+        opd.Message("user", 5)
+
+
+def test_a_tool_call_is_refused_and_not_lost():
+    turn = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}
+    with pytest.raises(InvalidInputError, match="tool calls"):
+        opd.Message.parse(turn)

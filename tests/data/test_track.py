@@ -70,3 +70,21 @@ def test_masking_makes_placeholders_missing():
     track = LogprobTrack(np.array([-1.0, 0.0])).masked(np.array([True, False]))
     assert track.logprobs[0] == -1
     assert np.isnan(track.logprobs[1])
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"logprobs": [[-1.0], [-1.0, -2.0]]}, {"logprobs": ["low", "high"]}, {"rank": 5}, {"rank": [[1], [2]]},
+        {"censored": True}, {"entropy": ["a", "b"]}, {"rank": [10**12, 1]},
+    ],
+)  # fmt: skip
+def test_a_column_of_another_kind_is_refused_by_name(bad):
+    (name,) = bad
+    with pytest.raises(RolloutError, match=name):
+        LogprobTrack(**{"logprobs": [-1.0, -2.0], **bad})
+
+
+def test_ragged_top_k_is_refused():
+    with pytest.raises(RolloutError, match="top-k ids cannot be read"):
+        TopK([[1], [2, 3]], [[-1.0], [-1.0]])

@@ -70,6 +70,13 @@ def test_impossible_tokens():
     assert np.isfinite(d.jsd(never, sure))
 
 
+def test_a_probability_that_float32_cannot_hold_counts_as_none():
+    student, teacher = torch.tensor([0.0, -200.0]), torch.tensor([0.0, -np.inf])
+    assert d.reverse_kl(student, teacher) == 0
+    assert np.isfinite(d.jsd(student, teacher))
+    assert d.entropy(teacher) == 0
+
+
 def test_clipped_kl_counts_at_most_the_clip_an_entry():
     teacher, student = np.log([0.5, 0.5]), np.log([0.1, 0.9])
     by_hand = min(0.5 * math.log(5), 0.05) + min(0.5 * math.log(5 / 9), 0.05)

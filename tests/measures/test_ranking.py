@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import torch
@@ -14,6 +16,21 @@ LOGP = np.log(np.array([[0.1, 0.6, 0.3], [0.4, 0.4, 0.2]]))
 @pytest.mark.parametrize("make", [np.asarray, torch.tensor])
 def test_rank_counts_strictly_likelier_tokens(make):
     assert np.asarray(rank_of(make(LOGP), make([0, 1]))).tolist() == [3, 1]
+
+
+@pytest.mark.parametrize("make", [np.asarray, torch.tensor])
+def test_rank_over_a_vocabulary_of_many_slices(make):
+    logp = np.arange(20_000, dtype=np.float32)[None, :].repeat(2, axis=0)
+    assert np.asarray(rank_of(make(logp), make([0, 19_998]))).tolist() == [20_000, 2]
+
+
+def test_rank_makes_no_array_of_the_rows_own_size():
+    logp = np.zeros((64, 100_000), np.float32)
+    tracemalloc.start()
+    rank_of(logp, np.zeros(64, np.int64))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < logp.nbytes / 4
 
 
 @pytest.mark.parametrize("make", [np.asarray, torch.tensor])

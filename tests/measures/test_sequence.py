@@ -27,6 +27,12 @@ def test_a_masked_token_adds_nothing_and_has_no_value():
     np.testing.assert_allclose(discounted(np.array([1.0, NAN, 4.0]), ALL), [5, NAN, 4])
 
 
+def test_an_infinity_decides_no_other_tokens_sum_and_is_undefined_itself():
+    values = np.array([1.0, -2.0, -np.inf, 4.0])
+    np.testing.assert_allclose(discounted(values, np.ones(4, bool)), [3, 2, NAN, 4])
+    np.testing.assert_allclose(discounted(values, np.ones(4, bool), 0.5), [1 - 1 + 0 + 0.5, -2 + 0 + 1, NAN, 4])
+
+
 def test_position_weights_fall_with_what_was_spent():
     advantage = np.array([1.0, -2.0, 1.0])
     np.testing.assert_allclose(position_weighted(advantage, ALL), [1.5, -2 * (1 + 0.5 * 0.75), 1 + 0.5 * 0.25])
@@ -52,6 +58,8 @@ def test_entropy_divergence_is_a_soft_or():
 
 def test_scaling_alike_values_gives_zero():
     np.testing.assert_allclose(min_max(np.array([2.0, 2.0, NAN]), ALL), [0, 0, NAN])
+    rounded = np.array([2.0, np.nextafter(np.float32(2), np.float32(3)), 2.0], np.float32)
+    np.testing.assert_allclose(min_max(rounded, ALL), 0)
 
 
 def test_overlap_counts_shared_tokens_whatever_their_order():

@@ -42,6 +42,38 @@ def test_braces_in_a_solution_are_text():
     assert r"\frac{1}{2} {wrong}" in context.text_for(ROLLOUT)
 
 
+def test_a_part_is_not_put_into_another_part():
+    context = opd.contexts.one_correct_one_wrong(
+        r"so \text{wrong} is {correct}", "not {correct}", template="{correct}|{wrong}"
+    )
+    assert context.text_for(ROLLOUT) == r"so \text{wrong} is {correct}|not {correct}"
+
+
+@pytest.mark.parametrize("source", [5, None, ["x"], b"x"])
+def test_a_text_of_another_kind_is_refused_when_the_context_is_made(source):
+    with pytest.raises(ContextError, match=f"context's answer of type {type(source).__name__}, expected a string"):
+        opd.contexts.answer(source)
+
+
+@pytest.mark.parametrize("value", [5, None])
+def test_a_mapping_that_holds_no_text_names_the_rollout(value):
+    with pytest.raises(ContextError, match=f"mapping holds {type(value).__name__} for rollout 'r' of question 'q'"):
+        opd.contexts.answer({"q": value}).text_for(ROLLOUT)
+
+
+def test_a_function_that_fails_names_the_rollout_and_the_cause():
+    with pytest.raises(ContextError, match=r"answer function failed for rollout 'r': KeyError: 'gone'") as caught:
+        opd.contexts.answer(lambda rollout: {"r": "5"}["gone" + rollout.id[1:]]).text_for(ROLLOUT)
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_a_placement_or_template_that_is_none():
+    with pytest.raises(ContextError, match="found placement='assistant', expected one of 'user', 'system'"):
+        opd.contexts.answer("5", placement="assistant")
+    with pytest.raises(ContextError, match="template of type int"):
+        opd.contexts.answer("5", template=5)
+
+
 def test_in_a_system_turn_of_its_own_or_at_the_end_of_the_one_there_is():
     context = opd.contexts.free_text("hint", placement="system")
     assert prompt(context) == "<s>hint\n<u>1+2=?\n<a>"

@@ -10,7 +10,7 @@ import torch
 from transformers import GenerationConfig
 
 import opd_widgets as opd
-from opd_widgets.errors import InvalidInputError
+from opd_widgets.errors import InvalidInputError, LengthLimitError
 from tests import tiny
 
 PROMPT = np.array([3, 9, 4], np.int32)
@@ -84,6 +84,15 @@ def test_prompts_of_unlike_length_are_filled_on_the_left():
 def test_nothing_to_do_is_an_error():
     with pytest.raises(InvalidInputError, match="max_new_tokens=0"):
         tiny.model(0).generate([PROMPT], max_new_tokens=0, seed=0)
+    with pytest.raises(InvalidInputError, match="empty prompt"):
+        tiny.model(0).generate([PROMPT, PROMPT[:0]], max_new_tokens=1, seed=0)
+
+
+def test_more_new_tokens_than_the_model_takes_are_refused_with_both_lengths():
+    with pytest.raises(
+        LengthLimitError, match=r"takes 256 tokens, and a prompt of 3 with max_new_tokens=254 needs 257"
+    ):
+        tiny.model(0).generate([PROMPT], max_new_tokens=254, seed=0)
 
 
 def test_a_verifier_that_raises_never_counts_as_wrong():
@@ -91,7 +100,8 @@ def test_a_verifier_that_raises_never_counts_as_wrong():
         raise RuntimeError(text)
 
     question = opd.Question("q", "1+2=?")
-    judged = opd.sample_rollouts([question], tiny.model(0), n=2, max_new_tokens=3, verifier=broken)
+    with pytest.warns(UserWarning, match="raised on all 2 rollouts.*RuntimeError"):
+        judged = opd.sample_rollouts([question], tiny.model(0), n=2, max_new_tokens=3, verifier=broken)
     assert {rollout.outcome for rollout in judged} == {"unverified"}
     judged = opd.sample_rollouts([question], tiny.model(0), n=2, max_new_tokens=3, verifier=lambda q, _: q.id == "q")
     assert {rollout.outcome for rollout in judged} == {"correct"}

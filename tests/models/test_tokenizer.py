@@ -7,6 +7,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
 from opd_widgets.data.tokens import display_cells
+from opd_widgets.errors import InvalidInputError
 from opd_widgets.models.tokenizer import HFTokenizer
 from tests import tiny
 
@@ -63,3 +64,9 @@ def test_size_counts_real_tokens_and_not_rows():
     model = tiny.model(0)
     assert model.tokenizer.size == max(tiny.tokenizer().get_vocab().values()) + 1
     assert model.vocab_size == 64
+
+
+@pytest.mark.parametrize("encode", ["encode", "encode_prompt"])
+def test_half_a_surrogate_pair_is_named_with_its_place(encode):
+    with pytest.raises(InvalidInputError, match=r"lone surrogate U\+D83D at character 1 of 3"):
+        getattr(HFTokenizer(tiny.tokenizer()), encode)("a\ud83db")

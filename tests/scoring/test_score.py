@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 
 import opd_widgets as opd
 from opd_widgets.data.scores import Scores
+from opd_widgets.errors import InvalidInputError, RolloutError
 from tests import tiny
 
 QUESTIONS = [opd.Question("q1", "1+2=?"), opd.Question("q2", "what is 10-7?")]
@@ -141,8 +144,9 @@ def test_scores_do_not_depend_on_batch_padding_or_chunk(rollouts, teachers, scor
 
 
 def test_a_row_beside_one_ten_times_longer(teachers):
-    short = opd.Rollout(id="s", prompt_ids=[3, 10, 4], response_ids=[12], messages=QUESTIONS[0].messages)
-    long = opd.Rollout(id="l", prompt_ids=[3, 10, 4], response_ids=[12, 9] * 20, messages=QUESTIONS[0].messages)
+    prompt = tiny.model(0).tokenizer.encode("<u>1+2=?\n<a>")
+    short = opd.Rollout(id="s", prompt_ids=prompt, response_ids=[12], messages=QUESTIONS[0].messages)
+    long = opd.Rollout(id="l", prompt_ids=prompt, response_ids=[12, 9] * 20, messages=QUESTIONS[0].messages)
     alone = opd.score([short], tiny.model(0), teachers, progress=False)
     beside = opd.score([long, short], tiny.model(0), teachers, progress=False)
     assert_same(alone, beside, order=[1])
@@ -150,7 +154,8 @@ def test_a_row_beside_one_ten_times_longer(teachers):
     assert np.isfinite(alone.items[0].student.logprobs).all()
 
 
-def test_an_empty_response_has_no_value_and_an_empty_prompt_no_first_one(teachers):
+def test_an_empty_response_has_no_value_and_an_empty_prompt_no_first_one():
+    teachers = {"other": opd.Teacher(tiny.model(1))}
     empty = opd.Rollout(id="e", prompt_ids=[3, 4], response_ids=[], messages=QUESTIONS[0].messages)
     bare = opd.Rollout(id="b", prompt_ids=[], response_ids=[7, 8], messages=QUESTIONS[0].messages)
     scored = opd.score([empty, bare], tiny.model(0), teachers, progress=False)
@@ -185,7 +190,8 @@ def test_a_sampled_padding_row_is_shown_for_what_it_is():
     assert scored.pieces[60].data == b"<unused 60>"
 
 
-def test_pad_equal_to_eos_does_not_hide_the_end(teachers):
+def test_pad_equal_to_eos_does_not_hide_the_end():
+    teachers = {"other": opd.Teacher(tiny.model(1))}
     ends = opd.Rollout(id="r", prompt_ids=[3, 4], response_ids=[9, 1], messages=QUESTIONS[0].messages)
     longer = opd.Rollout(id="s", prompt_ids=[3, 4], response_ids=[9, 1, 1, 1, 1], messages=QUESTIONS[0].messages)
     scored = opd.score([ends, longer], tiny.model(0), teachers, progress=False)
@@ -213,6 +219,77 @@ def test_a_conversation_counts_only_the_students_turns():
     assert decode(made.prompt_ids) == "<u>2+3?\n<a>"
     assert decode(made.response_ids[made.response_mask]) == "5yes"
     assert "sure?" in decode(made.response_ids[~made.response_mask])
+
+
+def test_a_conversation_with_tools_keeps_its_headers():
+    turns = [
+        opd.Message("user", "2+3?"), opd.Message("assistant", "ab"),
+        opd.Message("tool", "x"), opd.Message("tool", "y"), opd.Message("assistant", "c"), opd.Message("user", "bye"),
+    ]  # fmt: skip
+    rollout = opd.Rollout(id="c", turns=turns, text_source="text")
+    made = opd.score([rollout], tiny.model(0), {}, progress=False).rollouts[0]
+    decode = tiny.model(0).tokenizer.decode
+    assert made.response_ids is not None
+    assert decode(made.response_ids[made.counted]) == "abc"
+    assert decode(made.response_ids[~made.counted]) == "\n<unk>t<unk>x\n<unk>t<unk>y\n<a>"
+
+
+def test_a_template_that_rewrites_earlier_turns_is_refused():
+    template = "{% for m in messages %}{{ loop.length }}{{ m['content'] }}{% endfor %}:"
+    model = opd.HFModel((tiny.qwen(4), tiny.tokenizer(template=template)), device="cpu", name="rewrites")
+    turns = [opd.Message(role, "a") for role in ("user", "assistant", "user", "assistant")]
+    with pytest.raises(RolloutError, match="rewrites earlier turns"):
+        opd.score([opd.Rollout(id="c", turns=turns, text_source="text")], model, {}, progress=False)
+
+
+def test_exact_response_ids_keep_their_mask_and_tracks():
+    track = opd.LogprobTrack(np.array([-1.0, -2.0, -3.0]))
+    given = opd.Rollout(
+        id="r", prompt_text="1+2=?", response_ids=[8, 9, 10], response_mask=[True, False, True], tracks={"old": track}
+    )
+    made = opd.score([given], tiny.model(0), {}, progress=False).rollouts[0]
+    assert made.response_ids.tolist() == [8, 9, 10]
+    assert made.counted.tolist() == [True, False, True]
+    assert made.tracks["old"] is track
+    assert made.text_source == "exact_ids"
+
+
+def test_ids_beyond_a_teachers_head_are_refused_by_name():
+    narrow = tiny.model(8, vocab=52, name="narrow")
+    rollout = opd.Rollout(id="r", prompt_ids=[3], response_ids=[9, 60])
+    with pytest.raises(RolloutError, match=r"id 60 at response token 1, and 'narrow' knows ids 0 to 51"):
+        opd.score([rollout], tiny.model(0), {"narrow": opd.Teacher(narrow)}, progress=False)
+
+
+def test_a_teacher_without_context_sees_the_very_ids_the_student_saw():
+    """Sampled under another system prompt: rendering the messages anew would pass that off as advice."""
+    prompt = tiny.model(0).tokenizer.encode("<s>be brief\n<u>1+2=?\n<a>")
+    rollout = opd.Rollout(id="r", prompt_ids=prompt, response_ids=[8, 9], messages=QUESTIONS[0].messages)
+    itself = {"itself": opd.Teacher(tiny.model(0))}
+    scored = opd.score([rollout], tiny.model(0), itself, progress=False)
+    np.testing.assert_allclose(scored.signal("advantage", 0), 0, atol=1e-6)
+    hinted = {"hinted": opd.Teacher(tiny.model(0), opd.contexts.free_text("hint"))}
+    with pytest.warns(UserWarning, match="1 of 1 prompts are not what the student's chat template makes"):
+        assert opd.score([rollout], tiny.model(0), hinted, progress=False).notes
+
+
+def test_a_teacher_needs_a_name():
+    wrong: list[Any] = ["", 1]
+    for name in wrong:
+        with pytest.raises(InvalidInputError, match="as a teacher's name"):
+            opd.score(
+                [opd.Rollout(id="r", prompt_ids=[3], response_ids=[8])],
+                tiny.model(0),
+                {name: opd.Teacher(tiny.model(1))},
+            )
+
+
+def test_noise_is_measured_in_other_company_also_for_one_rollout():
+    rollout = opd.Rollout(id="r", prompt_ids=[3, 12, 9, 14], response_ids=list(range(6, 40)))
+    noise = opd.score([rollout], tiny.model(0), {"t": opd.Teacher(tiny.model(1))}, progress=False).noise
+    assert noise["advantage"] > 0
+    full = opd.Rollout(id="f", prompt_ids=[3], response_ids=[9] * 255)
+    assert opd.score([full], tiny.model(0), {}, progress=False).noise == {}
 
 
 def test_noise_band_is_measured_and_small_in_float32(scores):

@@ -187,7 +187,7 @@ def test_a_cancelled_edit_says_so_and_keeps_what_it_has(explorer, monkeypatch):
     monkeypatch.setattr(tiny.model(0), "head", slow)
     job = explorer.set_context("hinted", "slow", rollout=0)
     assert reached.wait(WAIT)
-    assert ask(explorer, "cancel_job", teacher="hinted", rollout=0)["result"] == {"cancelled": True}
+    assert ask(explorer, "cancel_job", teacher="hinted", question="q1")["result"] == {"cancelled": True}
     go_on.set()
     assert job.wait(WAIT)
     assert isinstance(job.error, Cancelled)
@@ -226,6 +226,118 @@ def test_half_of_what_live_scoring_needs(lab, scores):
         opd.Explorer(scores, lab[1])
     with pytest.raises(InvalidInputError, match="rollouts alone"):
         opd.Explorer(lab[0])
+
+
+def test_new_scores_end_the_edits_of_the_old_ones(explorer, lab):
+    explorer.set_context("hinted", "answer 3").wait(WAIT)
+    before = explorer.generation
+    explorer.scores = opd.score(lab[0][3:], lab[1], lab[2], progress=False)
+    assert explorer.generation == explorer.live["generation"] == before + 1
+    assert explorer.live["entries"] == []
+    assert explorer.edited_scores() is explorer.scores
+    explorer.set_context("hinted", "answer 4").wait(WAIT)
+    assert sorted(entry["rollout"] for entry in explorer.live["entries"]) == [0, 1, 2]
+    assert explorer.edited_scores().items[0].teachers["hinted"].context == "answer 4"
+
+
+def test_an_edit_is_scored_with_the_settings_of_the_scores(lab):
+    options = opd.Options(top_k=17, settings=opd.SignalSettings(beta=0.1))
+    scores = opd.score(*lab, options=options, progress=False)
+    explorer = opd.Explorer(scores, lab[1], lab[2])
+    explorer.set_context("hinted", "hint", rollout=0).wait(WAIT)
+    same = explorer.edited_scores().signal("jsd", 0, "hinted")
+    np.testing.assert_allclose(same, scores.signal("jsd", 0, "hinted"), atol=1e-5)
+    with pytest.raises(InvalidInputError, match="were made with"):
+        opd.Explorer(scores, lab[1], lab[2], options=opd.Options())
+
+
+def test_another_student_or_an_unknown_teacher_is_refused(lab, scores):
+    with pytest.raises(InvalidInputError, match="of student 'tiny-0' and the student given is 'tiny-1'"):
+        opd.Explorer(scores, tiny.model(1), lab[2])
+    with pytest.raises(InvalidInputError, match=r"not \['new'\]"):
+        opd.Explorer(scores, lab[1], {**lab[2], "new": lab[2]["hinted"]})
+
+
+def test_an_older_edit_delivered_late_does_not_win(explorer):
+    new = ask(explorer, "set_context", teacher="hinted", rollout=0, text="new", view="v", sequence=2)
+    old = ask(explorer, "set_context", teacher="hinted", rollout=1, text="old", view="v", sequence=1)
+    assert not new["result"]["superseded"]
+    assert old["result"] == {"superseded": True}
+    wait_idle(explorer)
+    assert explorer.edited_scores().items[0].teachers["hinted"].context == "new"
+
+
+def test_an_edit_delivered_after_its_own_reset_does_not_come_back(explorer):
+    ask(explorer, "reset_context", teacher="hinted", rollout=0, view="v", sequence=2)
+    late = ask(explorer, "set_context", teacher="hinted", rollout=0, text="old", view="v", sequence=1)
+    assert late["result"] == {"superseded": True}
+    assert explorer.live["entries"] == []
+
+
+def test_rollouts_that_name_no_question_are_edited_one_by_one(lab):
+    rollouts = [
+        opd.Rollout(id=str(i), prompt_ids=r.prompt_ids, response_ids=r.response_ids, messages=r.messages)
+        for i, r in enumerate(lab[0][:2])
+    ]
+    explorer = opd.Explorer(opd.score(rollouts, lab[1], lab[2], progress=False), lab[1], lab[2])
+    jobs = [explorer.set_context("hinted", text, rollout=i) for i, text in enumerate(("one", "two"))]
+    assert all(job.wait(WAIT) for job in jobs)
+    assert [item.teachers["hinted"].context for item in explorer.edited_scores().items] == ["one", "two"]
+
+
+def test_a_request_given_up_before_it_arrives_does_nothing(explorer):
+    explorer._handle_custom_msg({"kind": "cancel", "id": "1"}, [])
+    assert ask(explorer, "set_context", teacher="hinted", rollout=0, text="x")["result"] == {"superseded": True}
+    assert explorer.live["entries"] == []
+
+
+def test_giving_up_an_old_request_leaves_a_newer_edit_alone(explorer):
+    ask(explorer, "set_context", teacher="hinted", rollout=0, text="first", view="v", sequence=1)
+    wait_idle(explorer)
+    job = explorer.set_context("hinted", "second", rollout=0)
+    explorer._handle_custom_msg({"kind": "cancel", "id": "1"}, [])
+    assert job.wait(WAIT)
+    assert job.error is None
+
+
+def test_a_reset_beats_a_result_on_its_way(explorer, monkeypatch):
+    """The worker is held between its last result and telling of it; the reset comes in between."""
+    reached, go_on = threading.Event(), threading.Event()
+    publish = explorer.live_scoring().publish
+
+    def held(progress):
+        if progress.state == "done":
+            reached.set()
+            go_on.wait(WAIT)
+        publish(progress)
+
+    monkeypatch.setattr(explorer.live_scoring(), "publish", held)
+    job = explorer.set_context("hinted", "slow", rollout=0)
+    assert reached.wait(WAIT)
+    explorer.reset_context("hinted", 0)
+    go_on.set()
+    assert job.wait(WAIT)
+    assert explorer.live["entries"] == []
+
+
+def test_tokens_that_are_not_the_students_set_no_scale(lab):
+    base = lab[0][0]
+    ids = np.append(base.response_ids, base.response_ids)
+    mask = np.arange(len(ids)) < len(base.response_ids)
+    half = opd.Rollout(id="h", prompt_ids=base.prompt_ids, response_ids=ids, response_mask=mask)
+    own = opd.Rollout(id="o", prompt_ids=base.prompt_ids, response_ids=base.response_ids)
+    teachers = {"other": lab[2]["other"]}
+    limits = []
+    for rollout in (half, own):
+        scores = opd.score([rollout], lab[1], teachers, progress=False)
+        rows = opd.Explorer(scores).get_state()["scores"]["meta"]["signals"]
+        limits.append({row["name"]: row["limit"] for row in rows if row["name"] in {"advantage", "reverse_kl"}})
+    assert limits[0] == limits[1]
+
+
+def wait_idle(explorer):
+    for key in list(explorer.live_scoring()._jobs):
+        assert explorer.live_scoring()._jobs[key].wait(WAIT)
 
 
 def test_two_explorers_do_not_disturb_each_other(lab, scores):

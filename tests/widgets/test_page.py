@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import opd_widgets as opd
-from opd_widgets.errors import MissingDependencyError
+from opd_widgets.errors import InvalidInputError, MissingDependencyError
 from opd_widgets.widgets import _base, page
 from tests import tiny
 
@@ -72,3 +72,34 @@ def test_an_unbuilt_checkout_shows_a_note_and_does_not_break_import(monkeypatch,
     monkeypatch.setattr(_base, "STATIC", tmp_path)
     assert "make build-js" in str(_base.bundle("explorer", "js"))
     assert _base.bundle("explorer", "css") == ""
+
+
+@pytest.fixture(scope="module")
+def explorer():
+    rollout = opd.Rollout(
+        id="r\ud800",
+        prompt_ids=[3],
+        response_ids=[9],
+        messages=[opd.Message("user", "half \ud83d")],
+        question="q\udfff",
+    )
+    return opd.Explorer(opd.score([rollout], tiny.model(0), {}, progress=False))
+
+
+def test_half_a_surrogate_pair_does_not_stop_the_page(explorer, tmp_path):
+    path = opd.write_page(explorer, tmp_path / "new" / "page.html", title="t\ud800")
+    html = path.read_text("utf-8")
+    assert "\\udfff" in html
+    assert "q\udfff" in json.dumps(block(html, "state"), ensure_ascii=False)
+
+
+def test_a_page_where_no_file_can_be(explorer, tmp_path):
+    with pytest.raises(InvalidInputError, match="found a folder"):
+        opd.write_page(explorer, tmp_path)
+
+
+def test_a_page_that_fails_leaves_nothing(explorer, tmp_path, monkeypatch):
+    monkeypatch.setattr(page, "STATIC", tmp_path / "none")
+    with pytest.raises(MissingDependencyError):
+        opd.write_page(explorer, tmp_path / "page.html")
+    assert not list(tmp_path.iterdir())

@@ -38,7 +38,7 @@ def from_record(record: Mapping[str, Any]) -> Rollout:
     prompt, response = turns[:first], turns[first:]
     known = {"messages", "reward", "id"}
     return Rollout(
-        id=str(record.get("id", "")),
+        id="" if record.get("id") is None else str(record["id"]),
         messages=prompt,
         turns=turns,
         response_text=response[0].content if len(response) == 1 else None,

@@ -6,8 +6,6 @@ A real dump has been tried: the format is written and read here. Values that JSO
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -16,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from opd_widgets.data.message import parse_messages
+from opd_widgets.data.plain import json_float, json_text, json_value
 from opd_widgets.data.rollout import Rollout
 from opd_widgets.data.topk import TopK
 from opd_widgets.data.track import LogprobTrack, Provenance
+from opd_widgets.data.whole_file import whole_file
 from opd_widgets.errors import ReadError
 
 NAME = "opd_widgets"
@@ -38,20 +38,21 @@ def write_rollouts(rollouts: Iterable[Rollout], path: str | Path) -> Path:
     Returns:
         The path written.
 
+    Raises:
+        InvalidInputError: no file can be written there, or metadata that JSON has no form for.
+
     """
-    path = Path(path)
-    beside = path.with_name(path.name + ".part")
-    with beside.open("w", encoding="utf-8") as file:
+    with whole_file(path) as file:
         for rollout in rollouts:
-            file.write(json.dumps(to_record(rollout), ensure_ascii=False, allow_nan=False) + "\n")
-    beside.replace(path)
-    return path
+            file.write(json_text(to_record(rollout)) + "\n")
+    return Path(path).expanduser()
 
 
 def to_record(rollout: Rollout) -> dict[str, Any]:
     """Return a rollout as plain JSON values."""
     record: dict[str, Any] = {"format": MARK, "version": VERSION}
-    record |= {name: getattr(rollout, name) for name in _PLAIN if getattr(rollout, name) not in (None, "")}
+    plain = {name: getattr(rollout, name) for name in _PLAIN}
+    record |= {name: json_value(name, value) for name, value in plain.items() if value is not None}
     for name in ("prompt_ids", "response_ids"):
         value = getattr(rollout, name)
         if value is not None:
@@ -67,7 +68,7 @@ def to_record(rollout: Rollout) -> dict[str, Any]:
     if rollout.tracks:
         record["tracks"] = {name: _track_record(track) for name, track in rollout.tracks.items()}
     if rollout.metadata:
-        record["metadata"] = dict(rollout.metadata)
+        record["metadata"] = json_value(f"rollout {rollout.id!r}: metadata", rollout.metadata)
     return record
 
 
@@ -84,22 +85,21 @@ def from_record(record: Mapping[str, Any]) -> Rollout:
         )
         raise ReadError(msg)
     fields: dict[str, Any] = {name: record[name] for name in _PLAIN if name in record}
-    for name in ("prompt_ids", "response_ids", "response_mask"):
+    fields["reward"] = _reward(record.get("reward"))
+    for name in ("prompt_ids", "response_ids", "response_mask", "tokens"):
         if record.get(name) is not None:
-            fields[name] = np.asarray(record[name], dtype=bool if name == "response_mask" else None)
+            fields[name] = record[name]
     for name in ("messages", "turns"):
         if record.get(name) is not None:
             fields[name] = parse_messages(record[name])
-    if record.get("tokens") is not None:
-        fields["tokens"] = tuple(record["tokens"])
-    fields["tracks"] = {name: _track(value) for name, value in record.get("tracks", {}).items()}
-    fields["metadata"] = record.get("metadata", {})
+    fields["tracks"] = {name: _track(value) for name, value in _mapping(record, "tracks").items()}
+    fields["metadata"] = _mapping(record, "metadata")
     return Rollout(**fields)
 
 
 def _track_record(track: LogprobTrack) -> dict[str, Any]:
     record: dict[str, Any] = {
-        "logprobs": [_json(v) for v in track.logprobs.tolist()],
+        "logprobs": [json_float(v) for v in track.logprobs.tolist()],
         "provenance": asdict(track.provenance),
     }
     if track.censored is not None and track.censored.any():
@@ -107,36 +107,58 @@ def _track_record(track: LogprobTrack) -> dict[str, Any]:
     if track.rank is not None:
         record["rank"] = track.rank.tolist()
     if track.entropy is not None:
-        record["entropy"] = [_json(v) for v in track.entropy.tolist()]
+        record["entropy"] = [json_float(v) for v in track.entropy.tolist()]
     if track.topk is not None:
         record["topk"] = {
+            "k": track.topk.k,  # the two lists do not say it where the response is empty
             "ids": track.topk.ids.tolist(),
-            "logprobs": [[_json(v) for v in row] for row in track.topk.logprobs.tolist()],
+            "logprobs": [[json_float(v) for v in row] for row in track.topk.logprobs.tolist()],
         }
     if track.context_hash:
         record["context_hash"] = track.context_hash
     return record
 
 
+def _mapping(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = record.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        msg = f"{name} is of type {type(value).__name__}, expected a JSON object"
+        raise ReadError(msg)
+    return value
+
+
+def _reward(value: Any) -> Any:
+    """Return a reward with its infinities, which JSON holds as text."""
+    if isinstance(value, Mapping):
+        return {name: _reward(entry) for name, entry in value.items()}
+    return float(value) if value in {"inf", "-inf"} else value
+
+
+def _topk(record: Mapping[str, Any]) -> TopK:
+    rows = [_floats(row) for row in record["logprobs"]]
+    empty = (0, int(record.get("k", 0)))
+    return TopK(
+        np.asarray(record["ids"], np.int32) if rows else np.zeros(empty, np.int32),
+        np.stack(rows) if rows else np.zeros(empty, np.float32),
+    )
+
+
 def _track(record: Mapping[str, Any]) -> LogprobTrack:
+    if not isinstance(record, Mapping):
+        msg = f"found a track of type {type(record).__name__}, expected a JSON object with 'logprobs'"
+        raise ReadError(msg)
     topk = record.get("topk")
     return LogprobTrack(
         _floats(record["logprobs"]),
         rank=None if record.get("rank") is None else np.asarray(record["rank"], np.int32),
         entropy=None if record.get("entropy") is None else _floats(record["entropy"]),
-        topk=None
-        if topk is None
-        else TopK(np.asarray(topk["ids"], np.int32), np.stack([_floats(r) for r in topk["logprobs"]])),
+        topk=None if topk is None else _topk(topk),
         censored=None if record.get("censored") is None else np.asarray(record["censored"], bool),
-        provenance=Provenance(**record.get("provenance", {})),
+        provenance=Provenance(**_mapping(record, "provenance")),
         context_hash=record.get("context_hash", ""),
     )
-
-
-def _json(value: float) -> float | str | None:
-    if math.isnan(value):
-        return None
-    return value if math.isfinite(value) else ("inf" if value > 0 else "-inf")
 
 
 def _floats(values: Iterable[float | str | None]) -> np.ndarray:

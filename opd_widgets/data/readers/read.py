@@ -49,8 +49,11 @@ def read_rollouts(  # `format` is the word users of pandas know
     for number, line in _lines(path):
         try:
             rollout = _read(json.loads(line), format)
-        except (OpdError, ValueError, TypeError, KeyError) as error:
+        except OpdError as error:
             faults.append(f"line {number}: {error}")
+            continue
+        except Exception as error:  # noqa: BLE001 - whatever a malformed record breaks, it costs that line and is named
+            faults.append(f"line {number}: {type(error).__name__}: {error}")
             continue
         rollouts.append(rollout if rollout.id else replace(rollout, id=f"{path.stem}:{number}"))
     _report(path, rollouts, faults)

@@ -1,0 +1,71 @@
+"""Signals that scoring alone cannot give: named with what they lack, so that a reader need not look for them."""
+
+from __future__ import annotations
+
+from opd_widgets.measures.sampled_signals import OTHER, THIS
+from opd_widgets.measures.signal import Signal
+
+UNSCORED_SIGNALS = (
+    Signal(
+        "hint_contrast",
+        "hint contrast",
+        "log p(y | right hint) − log mean_k p(y | wrong hint k)",
+        "nats",
+        "L1+C",
+        "diverging",
+        "likelier under a wrong hint",
+        "likelier under the right hint",
+        reason="needs one teacher under a right hint and under several wrong ones; a teacher here has one context",
+        source="RLCSD, arXiv 2606.11709",
+    ),
+    Signal(
+        "reward_anchored_weight",
+        "reward-anchored weight",
+        "A_R ((1−λ) + λ clip(exp(sign(A_R) (t − s)), 0.8, 1.2)), λ = 0.5",
+        "",
+        "L1+C",
+        "diverging",
+        "rewarded less than its group",
+        "rewarded more than its group",
+        reason="needs A_R, a rollout's reward against the others of its question, which scoring does not take",
+        source="RLSD, arXiv 2604.03128",
+    ),
+    Signal(
+        "extrapolated_advantage",
+        "extrapolated advantage",
+        "λ (t − b) − (s − b), λ = 1.25",
+        "nats",
+        "L1+C",
+        "diverging",
+        OTHER,
+        THIS,
+        reason="needs b, the log-probabilities of a base model beside student and teacher",
+        source="ExOPD, arXiv 2602.12125",
+    ),
+    Signal(
+        "teacher_free_baseline",
+        "teacher-free baseline",
+        "−1/2 on the 20 % of tokens with the lowest s",
+        "",
+        "L1",
+        "diverging",
+        "among the student's least likely",
+        "not among them",
+        per_teacher=False,
+        aggregate="mean",
+        reason="its source has not been checked: whether the 20 % are of a response or of a batch is not known here",
+        source="OPSA, arXiv 2608.31046 (our reading)",
+    ),
+    Signal(
+        "alignment",
+        "gradient alignment",
+        "cos(g_ideal, g_distill)",
+        "",
+        "L4",
+        "diverging",
+        "hurts",
+        "helps",
+        reason="needs success probabilities from targeted rollouts; scoring alone cannot estimate it",
+        source="Unmasking On-Policy Distillation, arXiv 2605.10889",
+    ),
+)
