@@ -44,8 +44,8 @@ class Message:
             raise InvalidInputError(msg)
         if fields.get("tool_calls") or fields.get("function_call"):
             msg = (
-                f"found a turn of role {role!r} with tool calls, expected text: only a chat template knows how a call is "
-                "written, so its tokens would be lost. Give the rollout's token ids"
+                f"found a turn of role {role!r} with tool calls, expected text: only a chat template knows how a call "
+                "is written, so its tokens would be lost. Give the rollout's token ids"
             )
             raise InvalidInputError(msg)
         return cls(role, _text(fields.get("content")))
