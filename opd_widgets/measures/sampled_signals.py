@@ -58,7 +58,7 @@ SAMPLED_SIGNALS = (
     ),
     Signal(
         "student_surprisal",
-        "surprisal student",
+        "student surprisal",
         "−s = −log p_S(y)",
         "nats",
         "L1",
@@ -71,7 +71,7 @@ SAMPLED_SIGNALS = (
     ),
     Signal(
         "teacher_surprisal",
-        "surprisal teacher",
+        "teacher surprisal",
         "−t = −log p_T(y)",
         "nats",
         "L1",
