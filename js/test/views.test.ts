@@ -27,6 +27,7 @@ async function show(change: Record<string, unknown> = {}, widget = explorer) {
   const life = new AbortController();
   const definition = widget as { render(props: object): () => void };
   const end = definition.render({ model, el, signal: life.signal, host: {}, experimental: {} });
+  open.push(end);
   await frame();
   const all = (selector: string): HTMLElement[] => [...el.querySelectorAll<HTMLElement>(selector)];
   const one = (selector: string): HTMLElement => el.querySelector<HTMLElement>(selector)!;
@@ -42,7 +43,13 @@ function type(field: HTMLElement, text: string): void {
   field.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
-afterEach(() => document.body.replaceChildren());
+/** Views still open: one left behind would wake up after the test environment is gone. */
+const open: (() => void)[] = [];
+
+afterEach(() => {
+  for (const end of open.splice(0)) end();
+  document.body.replaceChildren();
+});
 
 describe("token strip", () => {
   it("shows every cell's text and colours it by the current teacher", async () => {
