@@ -1,51 +1,29 @@
-"""Divergences and entropies of next-token distributions.
+"""Divergences and entropies of next-token distributions, over the last axis, in nats.
 
-All functions take log-probabilities over the last axis, in nats, from any array-API library, and return nats. A token
-of probability 0 adds nothing, whatever the other side says; a token the first distribution allows and the second does
-not makes a KL infinite. Sources: Kullback and Leibler 1951; the generalised Jensen-Shannon divergence as in GKD
-(Agarwal et al., arXiv 2306.13649).
+A token of probability 0 adds nothing, whatever the other side says; a token the first distribution allows and the
+second does not makes a KL infinite. Sources: Kullback and Leibler 1951; the generalised Jensen-Shannon divergence as in
+GKD (Agarwal et al., arXiv 2306.13649).
 """
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 from array_api_compat import array_namespace
 
 from opd_widgets.errors import InvalidInputError
-
-Array = Any  # an array of any array-API library; the libraries share no static type
-
-
-def log_softmax(logits: Array) -> Array:
-    """Return log-probabilities of logits over the last axis: shape kept, nats."""
-    xp = array_namespace(logits)
-    shifted = logits - xp.max(logits, axis=-1, keepdims=True)
-    return shifted - xp.log(xp.sum(xp.exp(shifted), axis=-1, keepdims=True))
+from opd_widgets.measures.distribution import Array, Distribution
 
 
-def renormalise(logp: Array) -> tuple[Array, Array]:
-    """Return log-probabilities that sum to one, and the log of what they summed to before, shape [...]."""
-    xp = array_namespace(logp)
-    top = xp.max(logp, axis=-1, keepdims=True)
-    top = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
-    log_mass = top + xp.log(xp.sum(xp.exp(logp - top), axis=-1, keepdims=True))
-    return logp - log_mass, log_mass[..., 0]
-
-
-def kl(logp: Array, logq: Array) -> Array:
+def kl(p: Distribution, q: Distribution) -> Array:
     """Return KL(p || q) = sum_k p (log p - log q), nats, shape [...]."""
-    xp = array_namespace(logp)
-    return xp.sum(_pointwise(logp, logq), axis=-1)
+    return _mean(p, q.logp)
 
 
-def reverse_kl(student: Array, teacher: Array) -> Array:
+def reverse_kl(student: Distribution, teacher: Distribution) -> Array:
     """Return KL(p_S || p_T): the mean of `-advantage` over the student's own choices."""
     return kl(student, teacher)
 
 
-def forward_kl(student: Array, teacher: Array) -> Array:
+def forward_kl(student: Distribution, teacher: Distribution) -> Array:
     """Return KL(p_T || p_S)."""
     return kl(teacher, student)
 
@@ -66,7 +44,7 @@ def check_beta(beta: float) -> float:
     return beta
 
 
-def jsd(student: Array, teacher: Array, beta: float = 0.5) -> Array:
+def jsd(student: Distribution, teacher: Distribution, beta: float = 0.5) -> Array:
     """Return the generalised JSD: beta KL(p_T || M) + (1 - beta) KL(p_S || M), M = beta p_T + (1 - beta) p_S.
 
     Raises:
@@ -75,42 +53,49 @@ def jsd(student: Array, teacher: Array, beta: float = 0.5) -> Array:
     """
     check_beta(beta)
     mixture = log_mixture(teacher, student, beta)
-    return beta * kl(teacher, mixture) + (1 - beta) * kl(student, mixture)
+    return beta * _mean(teacher, mixture) + (1 - beta) * _mean(student, mixture)
 
 
-def skew_reverse_kl(student: Array, teacher: Array, skew: float = 0.1) -> Array:
+def skew_reverse_kl(student: Distribution, teacher: Distribution, skew: float = 0.1) -> Array:
     """Return KL(p_S || skew p_S + (1 - skew) p_T) (DistiLLM, arXiv 2402.03898)."""
-    return kl(student, log_mixture(student, teacher, skew))
+    return _mean(student, log_mixture(student, teacher, skew))
 
 
-def clipped_kl(teacher: Array, student: Array, clip: float = 0.05) -> Array:
+def clipped_kl(teacher: Distribution, student: Distribution, clip: float = 0.05) -> Array:
     """Return sum_v min(p_T (log p_T - log p_S), clip): OPSD's privileged KL (arXiv 2601.18734). Can be negative."""
-    xp = array_namespace(teacher)
-    pointwise = _pointwise(teacher, student)
-    return xp.sum(xp.minimum(pointwise, xp.full_like(pointwise, clip)), axis=-1)
+    xp = array_namespace(teacher.logp)
+    pointwise = teacher.p * _gap(teacher, student.logp)
+    return xp.sum(xp.clip(pointwise, max=clip), axis=-1)
 
 
-def entropy(logp: Array) -> Array:
+def entropy(p: Distribution) -> Array:
     """Return H(p) = -sum_k p log p, nats, shape [...]."""
-    xp = array_namespace(logp)
-    probability = xp.exp(logp)
-    return -xp.sum(probability * _where_possible(probability, logp), axis=-1)
+    xp = array_namespace(p.logp)
+    return -xp.sum(p.p * _possible(p, p.logp), axis=-1)
 
 
-def log_mixture(first: Array, second: Array, weight: float) -> Array:
-    """Return log(weight p_first + (1 - weight) p_second), computed without leaving the log scale."""
-    xp = array_namespace(first)
-    return xp.logaddexp(first + math.log(weight), second + math.log(1 - weight))
+def log_mixture(first: Distribution, second: Distribution, weight: float) -> Array:
+    """Return log(weight p_first + (1 - weight) p_second); 0 where both are 0."""
+    xp = array_namespace(first.logp)
+    mixed = weight * first.p + (1 - weight) * second.p
+    if first.full or second.full:
+        return xp.log(mixed)
+    return xp.log(xp.where(mixed == 0, xp.ones_like(mixed), mixed))  # such a token adds nothing: its term is guarded
 
 
-def _pointwise(logp: Array, logq: Array) -> Array:
-    """Return p (log p - log q), with 0 where p is 0: neither 0 * inf nor inf - inf has a place in a mean."""
-    xp = array_namespace(logp)
-    probability = xp.exp(logp)
-    return probability * (_where_possible(probability, logp) - _where_possible(probability, logq))
+def _mean(p: Distribution, logq: Array) -> Array:
+    xp = array_namespace(logq)
+    return xp.sum(p.p * _gap(p, logq), axis=-1)
 
 
-def _where_possible(probability: Array, values: Array) -> Array:
-    """Return `values` with 0 in place of those whose probability is 0, by nature or because float32 holds no less."""
-    xp = array_namespace(probability)
-    return xp.where(probability == 0, xp.zeros_like(values), values)
+def _gap(p: Distribution, logq: Array) -> Array:
+    """Return log p - log q where p is not 0, and 0 elsewhere: neither 0 * inf nor inf - inf has a place in a mean."""
+    return _possible(p, p.logp) - _possible(p, logq)
+
+
+def _possible(p: Distribution, values: Array) -> Array:
+    """Return `values` with 0 in place of those whose token has probability 0, by nature or as far as the dtype goes."""
+    if p.full:
+        return values
+    xp = array_namespace(values)
+    return xp.where(p.p == 0, xp.zeros_like(values), values)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from array_api_compat import array_namespace, is_torch_array
 
-from opd_widgets.measures.divergence import Array
-
-_COLUMNS = 8192  # vocabulary entries compared at a time: the comparison never has the size of the rows themselves
+from opd_widgets.measures.distribution import Array
 
 
 def rank_of(logp: Array, ids: Array) -> Array:
@@ -22,11 +20,7 @@ def rank_of(logp: Array, ids: Array) -> Array:
     """
     xp = array_namespace(logp)
     own = take(logp, ids[:, None])
-    counts = (
-        xp.sum(xp.astype(logp[:, start : start + _COLUMNS] > own, xp.int32), axis=-1, dtype=xp.int64)
-        for start in range(0, logp.shape[-1], _COLUMNS)
-    )
-    return sum(counts, start=1)
+    return 1 + xp.count_nonzero(logp > own, axis=-1)
 
 
 def take(logp: Array, ids: Array) -> Array:

@@ -114,7 +114,7 @@ class HFModel:
         dtype = str(self._model.dtype).removeprefix("torch.")
         return Provenance("transformers", self._name, dtype, temperature=1.0, logprob_mode="raw")
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def hidden(
         self, sequences: Sequence[Ids], positions: Sequence[NDArray[np.integer]], *, padding: Padding = "right"
     ) -> torch.Tensor:
@@ -140,7 +140,7 @@ class HFModel:
         picked: torch.Tensor = states[here]
         return picked
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def head(self, rows: torch.Tensor) -> torch.Tensor:
         """Return the logits of hidden states: [n, width] -> float32 [n, V]."""
         self._check_head()
@@ -188,7 +188,7 @@ class HFModel:
             raise ModelLoadError(msg)
         return difference
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def generate(
         self,
         prompts: Sequence[Ids],

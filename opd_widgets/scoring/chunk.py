@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from array_api_compat import array_namespace, device, to_device
 
 from opd_widgets.measures import divergence
+from opd_widgets.measures.distribution import Array, Distribution
 from opd_widgets.measures.ranking import rank_of, take, top_k
 
 if TYPE_CHECKING:
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
     from opd_widgets.measures.signal import SignalSettings
 
-Array = Any
+BLOCK = 2**20  # elements of one float32 array while measuring: 4 MiB
 Columns = dict[str, "NDArray[Any]"]
 
 
@@ -41,11 +43,16 @@ class Ask:
 def measure_student(logits: Array, ask: Ask) -> tuple[Array, Array, Columns]:
     """Return the student's log-probabilities [n, V], its likeliest ids [n, K] (both on the device), and its columns.
 
-    Sampled log-probability, rank and entropy use the full softmax; top-k names real tokens only.
+    Sampled log-probability, rank and entropy use the full softmax; top-k names real tokens only. `logits` becomes the
+    log-probabilities, in place.
     """
-    logp = divergence.log_softmax(logits)
-    own = _own_columns(logp, _ids(ask, logits), ask.k, ask.real)
-    return logp, own["top_ids"], _numpy(own)
+    parts = []
+    for here in _row_blocks(logits):
+        student = Distribution.of_logits(logits[here, :])
+        logits[here, :] = student.logp
+        parts.append(_own_columns(student, _ids(ask, logits)[here], ask.k, ask.real))
+    own = _concatenate(parts)
+    return logits, own["top_ids"], _numpy(own)
 
 
 def measure_teacher(logits: Array, student: Array, student_top: Array, shared: int, ask: Ask) -> Columns:
@@ -61,51 +68,68 @@ def measure_teacher(logits: Array, student: Array, student_top: Array, shared: i
         ask: what to measure.
 
     """
-    teacher = divergence.log_softmax(to_device(logits, device(student)))  # the two models may live on two devices
-    columns = _own_columns(teacher, _ids(ask, student), ask.k, shared)
-    columns |= _pair_columns(student, teacher, shared, ask.settings)
-    columns["at_student_top"] = _at(teacher, student_top)
-    columns["student_at_top"] = _at(student, columns["top_ids"])
-    return _numpy(columns)
+    parts = []
+    for here in _row_blocks(logits):
+        mine = student[here, :]
+        teacher = Distribution.of_logits(to_device(logits[here, :], device(student)))  # two models, maybe two devices
+        columns = _own_columns(teacher, _ids(ask, student)[here], ask.k, shared)
+        columns |= _pair_columns(Distribution.of(mine), teacher, shared, ask.settings)
+        columns["at_student_top"] = _at(teacher.logp, student_top[here, :])
+        columns["student_at_top"] = _at(mine, columns["top_ids"])
+        parts.append(columns)
+    return _numpy(_concatenate(parts))
+
+
+def _row_blocks(logits: Array) -> Iterator[slice]:
+    """Yield slices of rows small enough that the arrays measuring makes of them stay in the processor's cache."""
+    rows = max(1, BLOCK // logits.shape[-1])
+    for start in range(0, logits.shape[0], rows):
+        yield slice(start, start + rows)
 
 
 def _ids(ask: Ask, beside: Array) -> Array:
     return array_namespace(beside).asarray(ask.ids, device=device(beside))
 
 
-def _own_columns(logp: Array, ids: Array, k: int, real: int) -> dict[str, Array]:
+def _own_columns(distribution: Distribution, ids: Array, k: int, real: int) -> dict[str, Array]:
+    logp = distribution.logp
     values, top = top_k(logp[:, :real], k)
     return {
         "logprob": take(logp, ids[:, None])[:, 0],
         "rank": rank_of(logp, ids),
-        "entropy": divergence.entropy(logp),
+        "entropy": divergence.entropy(distribution),
         "top_ids": top,
         "top_logprobs": values,
     }
 
 
-def _pair_columns(student: Array, teacher: Array, shared: int, settings: SignalSettings) -> dict[str, Array]:
-    xp = array_namespace(student)
-    s, s_mass = divergence.renormalise(student[:, :shared])
-    t, t_mass = divergence.renormalise(teacher[:, :shared])
+def _pair_columns(
+    student: Distribution, teacher: Distribution, shared: int, settings: SignalSettings
+) -> dict[str, Array]:
+    s, student_outside = student.first(shared)
+    t, teacher_outside = teacher.first(shared)
     return {
         "reverse_kl": divergence.reverse_kl(s, t),
         "forward_kl": divergence.forward_kl(s, t),
         "jsd": divergence.jsd(s, t, settings.beta),
         "skew_reverse_kl": divergence.skew_reverse_kl(s, t, settings.skew),
         "clipped_kl": divergence.clipped_kl(t, s, settings.clip),
-        "student_outside": xp.clip(-xp.expm1(s_mass), 0.0, 1.0),
-        "teacher_outside": xp.clip(-xp.expm1(t_mass), 0.0, 1.0),
+        "student_outside": student_outside,
+        "teacher_outside": teacher_outside,
     }
 
 
 def _at(logp: Array, ids: Array) -> Array:
     """Return log-probabilities at ids [n, K], NaN where the model has no such row."""
     xp = array_namespace(logp)
-    width = logp.shape[-1]
-    known = ids < width
+    known = ids < logp.shape[-1]
     values = take(logp, xp.where(known, ids, xp.zeros_like(ids)))
     return xp.where(known, values, xp.full_like(values, float("nan")))
+
+
+def _concatenate(parts: list[dict[str, Array]]) -> dict[str, Array]:
+    xp = array_namespace(parts[0]["logprob"])
+    return {name: xp.concat([part[name] for part in parts], axis=0) for name in parts[0]}
 
 
 def _numpy(columns: dict[str, Array]) -> Columns:

@@ -13,9 +13,10 @@ from hypothesis.extra.numpy import arrays
 
 from opd_widgets.errors import InvalidInputError
 from opd_widgets.measures import divergence as d
+from opd_widgets.measures.distribution import Distribution, log_softmax
 
 LOGITS = arrays(np.float64, (3, 5), elements=st.floats(-20, 20))
-S, T = np.log([0.9, 0.1]), np.log([0.5, 0.5])
+S, T = (Distribution.of(np.log(p)) for p in ([0.9, 0.1], [0.5, 0.5]))
 
 
 def test_two_tokens_by_hand():
@@ -32,7 +33,7 @@ def test_two_tokens_by_hand():
 
 def test_jsd_weights_the_right_side():
     beta = 0.1
-    mixture = np.log(beta * np.exp(T) + (1 - beta) * np.exp(S))
+    mixture = Distribution.of(np.log(beta * T.p + (1 - beta) * S.p))
     by_hand = beta * d.kl(T, mixture) + (1 - beta) * d.kl(S, mixture)
     assert d.jsd(S, T, beta) == pytest.approx(by_hand)
     assert d.jsd(S, T, beta) != pytest.approx(d.jsd(T, S, beta))
@@ -46,7 +47,7 @@ def test_jsd_at_its_ends_is_an_error_that_names_the_kl(beta, name):
 
 @given(LOGITS, LOGITS)
 def test_divergences_are_never_negative_and_zero_with_oneself(a, b):
-    s, t = d.log_softmax(a), d.log_softmax(b)
+    s, t = Distribution.of_logits(a), Distribution.of_logits(b)
     for value in (d.reverse_kl(s, t), d.forward_kl(s, t), d.jsd(s, t), d.skew_reverse_kl(s, t)):
         assert (value >= -1e-12).all()
     for value in (d.reverse_kl(s, s), d.jsd(s, s), d.clipped_kl(s, s)):
@@ -56,13 +57,12 @@ def test_divergences_are_never_negative_and_zero_with_oneself(a, b):
 
 @given(LOGITS, LOGITS)
 def test_mean_advantage_over_the_students_choices_is_minus_the_reverse_kl(a, b):
-    s, t = d.log_softmax(a), d.log_softmax(b)
-    np.testing.assert_allclose((np.exp(s) * (t - s)).sum(-1), -d.reverse_kl(s, t), atol=1e-9)
+    s, t = Distribution.of_logits(a), Distribution.of_logits(b)
+    np.testing.assert_allclose((s.p * (t.logp - s.logp)).sum(-1), -d.reverse_kl(s, t), atol=1e-9)
 
 
 def test_impossible_tokens():
-    never = np.array([0.0, -np.inf])
-    sure = np.log([0.5, 0.5])
+    never, sure = (Distribution.of(np.array(logp)) for logp in ([0.0, -np.inf], np.log([0.5, 0.5])))
     assert d.kl(never, sure) == pytest.approx(math.log(2))
     assert d.kl(sure, never) == np.inf
     assert d.kl(never, never) == 0
@@ -71,29 +71,43 @@ def test_impossible_tokens():
 
 
 def test_a_probability_that_float32_cannot_hold_counts_as_none():
-    student, teacher = torch.tensor([0.0, -200.0]), torch.tensor([0.0, -np.inf])
+    student, teacher = (Distribution.of(torch.tensor(logp)) for logp in ([0.0, -200.0], [0.0, -np.inf]))
     assert d.reverse_kl(student, teacher) == 0
     assert np.isfinite(d.jsd(student, teacher))
     assert d.entropy(teacher) == 0
 
 
 def test_clipped_kl_counts_at_most_the_clip_an_entry():
-    teacher, student = np.log([0.5, 0.5]), np.log([0.1, 0.9])
+    teacher, student = (Distribution.of(np.log(p)) for p in ([0.5, 0.5], [0.1, 0.9]))
     by_hand = min(0.5 * math.log(5), 0.05) + min(0.5 * math.log(5 / 9), 0.05)
     assert d.clipped_kl(teacher, student) == pytest.approx(by_hand)
     assert d.clipped_kl(teacher, student) < 0
 
 
-def test_renormalise_reports_the_mass():
-    logp, log_mass = d.renormalise(np.log([[0.2, 0.2]]))
-    np.testing.assert_allclose(np.exp(logp), [[0.5, 0.5]])
-    np.testing.assert_allclose(np.exp(log_mass), [0.4])
+def test_a_part_of_the_vocabulary_is_renormalised_and_the_rest_reported():
+    kept, outside = Distribution.of(np.log([[0.2, 0.2, 0.6]])).first(2)
+    np.testing.assert_allclose(kept.p, [[0.5, 0.5]])
+    np.testing.assert_allclose(np.exp(kept.logp), kept.p)
+    np.testing.assert_allclose(outside, [0.6])
+
+
+@given(LOGITS, LOGITS, st.integers(0, 4))
+def test_guards_change_nothing_where_they_are_not_needed(a, b, column):
+    """One token of probability 0 beside the others: the rest of the sums is what it was without it."""
+    s, t = Distribution.of_logits(a), Distribution.of_logits(b)
+    padded = [Distribution.of(np.insert(x.logp, column, -np.inf, axis=-1)) for x in (s, t)]
+    assert s.full
+    assert not padded[0].full
+    for name in ("reverse_kl", "forward_kl", "jsd", "skew_reverse_kl", "clipped_kl"):
+        function = getattr(d, name)
+        np.testing.assert_allclose(function(*padded), function(s, t), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(d.entropy(padded[0]), d.entropy(s))
 
 
 @given(LOGITS, LOGITS)
 def test_torch_float32_agrees_with_numpy_float64(a, b):
-    s, t = d.log_softmax(a), d.log_softmax(b)
-    s32, t32 = (d.log_softmax(torch.tensor(x, dtype=torch.float32)) for x in (a, b))
+    s, t = Distribution.of_logits(a), Distribution.of_logits(b)
+    s32, t32 = (Distribution.of_logits(torch.tensor(x, dtype=torch.float32)) for x in (a, b))
     for name in ("reverse_kl", "forward_kl", "jsd", "skew_reverse_kl", "clipped_kl"):
         function = getattr(d, name)
         np.testing.assert_allclose(function(s32, t32).numpy(), function(s, t), rtol=1e-4, atol=2e-5)
@@ -101,4 +115,5 @@ def test_torch_float32_agrees_with_numpy_float64(a, b):
 
 def test_log_softmax_agrees_with_torchs_own():
     logits = torch.randn(4, 50, dtype=torch.float64) * 10
-    torch.testing.assert_close(d.log_softmax(logits), torch.log_softmax(logits, -1))
+    np.testing.assert_allclose(log_softmax(logits.numpy()), torch.log_softmax(logits, -1).numpy(), rtol=1e-12)
+    torch.testing.assert_close(log_softmax(logits), torch.log_softmax(logits, -1))
