@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from opd_widgets.data.readers.own import write_rollouts
     from opd_widgets.data.rollout import Rollout
     from opd_widgets.data.scores import Scores
+    from opd_widgets.data.store import load
     from opd_widgets.data.topk import TopK
     from opd_widgets.data.track import LogprobTrack, Provenance
     from opd_widgets.demo import load as demo
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from opd_widgets.models.protocol import Sampling
     from opd_widgets.models.teacher import Teacher
     from opd_widgets.scoring.panel import Options
+    from opd_widgets.scoring.run import score_to
     from opd_widgets.scoring.sample import sample_rollouts
     from opd_widgets.scoring.score import score
     from opd_widgets.widgets.explorer import Explorer
@@ -54,9 +56,11 @@ _HOME = {
     "TopK": "data.topk",
     "contexts": "models.contexts",
     "demo": "demo",
+    "load": "data.store",
     "read_rollouts": "data.readers",
     "sample_rollouts": "scoring.sample",
     "score": "scoring.score",
+    "score_to": "scoring.run",
     "write_page": "widgets.page",
     "write_rollouts": "data.readers.own",
 }
@@ -83,9 +87,11 @@ __all__ = [
     "TopK",
     "contexts",
     "demo",
+    "load",
     "read_rollouts",
     "sample_rollouts",
     "score",
+    "score_to",
     "write_page",
     "write_rollouts",
 ]

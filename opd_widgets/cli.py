@@ -39,7 +39,35 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--no-browser", action="store_true", help="start JupyterLab and open no browser")
     demo.add_argument("--json", action="store_true", help="print JSON and stop before JupyterLab")
     demo.set_defaults(run=_demo)
+    _add_score(commands)
     return parser
+
+
+def _add_score(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    score = commands.add_parser(
+        "score",
+        help="score rollouts under teachers into a run folder",
+        description=(
+            "Score rollouts under teachers into a run folder, and print each teacher's mean advantage. Stopped or "
+            "killed, the same command continues where it was. Open the run with opd.load(RUN); no model is needed."
+        ),
+    )
+    score.add_argument("rollouts", metavar="ROLLOUTS", help="a file of rollouts; the format is told from its content")
+    score.add_argument("--student", metavar="MODEL", required=True, help="who wrote them: a folder or a hub name")
+    score.add_argument(
+        "--teacher",
+        metavar="NAME=MODEL[,context=FILE]",
+        action="append",
+        default=[],
+        help="may be given several times; the student's own MODEL makes a self-distillation teacher; FILE is a .txt "
+        "with one text for all questions, or a .json from question id to text",
+    )
+    score.add_argument("--out", metavar="RUN", type=Path, required=True, help="the run's folder: new, or to continue")
+    score.add_argument("--device", help="cpu, cuda, cuda:1 or mps (a GPU where there is one)")
+    score.add_argument("--dtype", help="float32, bfloat16 or float16 (the model's own on a GPU, float32 on a CPU)")
+    score.add_argument("--batch-tokens", type=int, metavar="N", help="padded tokens of a batch (8192)")
+    score.add_argument("--json", action="store_true", help="print JSON")
+    score.set_defaults(run=_score)
 
 
 def _demo(given: argparse.Namespace) -> int:
@@ -54,6 +82,28 @@ def _demo(given: argparse.Namespace) -> int:
     if given.html or given.no_lab:
         return 0
     return open_lab(place_notebook(folder), browser=not given.no_browser)
+
+
+def _score(given: argparse.Namespace) -> int:
+    import time
+
+    from opd_widgets.data.readers import read_rollouts
+    from opd_widgets.data.store import load
+    from opd_widgets.scoring.panel import Options
+    from opd_widgets.scoring.report import SIGNAL, Report
+    from opd_widgets.scoring.run import score_to
+    from opd_widgets.scoring.specs import TeacherSpec, load_models
+
+    started = time.perf_counter()
+    options = Options() if given.batch_tokens is None else Options(batch_tokens=given.batch_tokens)
+    specs = [TeacherSpec.parse(text) for text in given.teacher]
+    rollouts = read_rollouts(given.rollouts)
+    student, teachers = load_models(given.student, specs, device=given.device, dtype=given.dtype)
+    run = score_to(rollouts, student, teachers, given.out, options=options)
+    seconds = time.perf_counter() - started
+    report = Report.of(load(run, signals=[SIGNAL]), run, seconds)
+    print(json.dumps(report.to_dict(), ensure_ascii=False) if given.json else report.to_text())
+    return 0
 
 
 if __name__ == "__main__":

@@ -27,6 +27,10 @@ class ModelLoadError(OpdError, OSError):
     """A path or name does not lead to a model and tokenizer that load."""
 
 
+class ServerError(OpdError, ConnectionError):
+    """A server could not be reached, or did not answer as its engine's documentation says."""
+
+
 class TokenizerMismatchError(InvalidInputError):
     """Student and teacher number their tokens differently."""
 

@@ -35,6 +35,7 @@ class Rollout:
         turns: all turns with the responses among them, for a conversation read as text.
         prompt_text, response_text: the text, where the source carries it.
         tokens: the response's token strings, where ids are not known.
+        token_bytes: the bytes each of them stands for, where the source says so: a character may lie in two tokens.
         response_mask: bool [R], False for tokens the student did not write (a tool's output): shown, in no aggregate.
         question: the question's id; rollouts of one question share it.
         outcome: whether a verifier accepted the final answer. "unverified": it could not say.
@@ -60,6 +61,7 @@ class Rollout:
     prompt_text: str | None = None
     response_text: str | None = None
     tokens: tuple[str, ...] | None = None
+    token_bytes: tuple[bytes, ...] | None = None
     response_mask: NDArray[np.bool_] | None = None
     question: str = ""
     outcome: Outcome = "unknown"
@@ -84,6 +86,8 @@ class Rollout:
                 object.__setattr__(self, name, parse_messages(getattr(self, name)))
         if self.tokens is not None:
             object.__setattr__(self, "tokens", _tokens(self.id, self.tokens))
+        if self.token_bytes is not None:
+            object.__setattr__(self, "token_bytes", _token_bytes(self.id, self.token_bytes))
         object.__setattr__(self, "reward", _reward(self.id, self.reward))
         object.__setattr__(self, "step", _step(self.id, self.step))
         if self.response_mask is not None:
@@ -118,8 +122,9 @@ class Rollout:
             return
         mask = np.ones(length, bool) if self.response_mask is None else self.response_mask
         pieces = {"response_mask": len(mask)}
-        if self.tokens is not None:
-            pieces["tokens"] = len(self.tokens)
+        for name in ("tokens", "token_bytes"):
+            if getattr(self, name) is not None:
+                pieces[name] = len(getattr(self, name))
         pieces.update({f"track {name!r}": len(track) for name, track in self.tracks.items()})
         for name, found in pieces.items():
             if found != length:
@@ -224,6 +229,13 @@ def _tokens(rollout: str, raw: object) -> tuple[str, ...]:
         msg = f"rollout {rollout!r}: tokens is {raw!r:.60}, expected a list of strings, one a token"
         raise RolloutError(msg)
     return tuple(map(str, raw))
+
+
+def _token_bytes(rollout: str, raw: object) -> tuple[bytes, ...]:
+    if not isinstance(raw, Sequence) or isinstance(raw, str) or not all(isinstance(entry, bytes) for entry in raw):
+        msg = f"rollout {rollout!r}: token_bytes is {raw!r:.60}, expected a list of bytes, one a token"
+        raise RolloutError(msg)
+    return tuple(raw)
 
 
 def _reward(rollout: str, raw: object) -> float | dict[str, float | None] | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from opd_widgets.data.piece import Piece
+from opd_widgets.data.scored import RolloutScores, TeacherInfo, TeacherScores, Values
 from opd_widgets.errors import InvalidInputError, MissingSignalError
 
 if TYPE_CHECKING:
@@ -16,71 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from opd_widgets.data.rollout import Rollout
-    from opd_widgets.data.track import LogprobTrack
 
-Values = Mapping[str, "NDArray[np.float32]"]
-
-
-@dataclass(frozen=True)
-class TeacherInfo:
-    """Who a teacher is: what a reader must know to tell two teachers apart.
-
-    Args:
-        name: the name it was scored under.
-        model: its model's name.
-        kind: "external", or the kind of its context ("one_correct", "free_text", ...).
-        description: one line saying what it sees.
-        limit: longest prompt and response together, in tokens; None where unknown.
-        self_distillation: whether it is the student's own weights.
-
-    """
-
-    name: str
-    model: str
-    kind: str = "external"
-    description: str = ""
-    limit: int | None = None
-    self_distillation: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class TeacherScores:
-    """What one teacher says along one rollout.
-
-    Args:
-        track: the teacher's log-probability of each sampled token, with rank, entropy and top-k.
-        at_student_top: float32 [R, K], the teacher's log-probability of the student's likeliest tokens.
-        student_at_top: float32 [R, K], the student's log-probability of the teacher's likeliest tokens.
-        signals: float32 [R] by signal name.
-        prompt_ids: int32 [P], the prompt the teacher saw.
-        context: the privileged part of that prompt as text; None where there is none.
-        context_tokens: its length in tokens.
-
-    """
-
-    track: LogprobTrack
-    at_student_top: NDArray[np.float32]
-    student_at_top: NDArray[np.float32]
-    signals: Values
-    prompt_ids: NDArray[np.int32]
-    context: str | None = None
-    context_tokens: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class RolloutScores:
-    """One rollout, scored.
-
-    Args:
-        student: the student's track along the response.
-        signals: float32 [R], the signals that need no teacher, by name.
-        teachers: by teacher name.
-
-    """
-
-    student: LogprobTrack
-    signals: Values
-    teachers: Mapping[str, TeacherScores]
+__all__ = ["RolloutScores", "Scores", "TeacherInfo", "TeacherScores", "Values"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +130,48 @@ class Scores:
         items[index] = replace(item, teachers=teachers)
         return replace(self, items=tuple(items))
 
+    def save(self, path: str | Path) -> Path:
+        """Write a run that `opd.load` opens without any model, value for value; pandas and DuckDB read its tables.
+
+        A finished run of that name is replaced, once the new one is whole. See `opd_widgets.data.store` for the files.
+
+        Args:
+            path: the folder to write.
+
+        Returns:
+            The folder written.
+
+        Raises:
+            InvalidInputError: something else lies there, an unfinished run among it, or metadata that JSON has no form
+                for.
+            MissingDependencyError: pyarrow is not installed.
+
+        """
+        # only who saves needs the readers and writers
+        from opd_widgets.data.store_manifest import Manifest, plan_in_order
+        from opd_widgets.data.store_write import save_run
+
+        manifest = Manifest(
+            student=self.student,
+            teachers=self.teachers,
+            rollouts=tuple(rollout.id for rollout in self.rollouts),
+            plan=plan_in_order([len(item.student) for item in self.items]),
+            questions=self.questions,
+            noise=self.noise,
+            settings=self.settings,
+            notes=self.notes,
+            provenance=self._provenance(),
+        )
+        return save_run(path, manifest, self.rollouts, self.items, self.pieces)
+
+    def _provenance(self) -> dict[str, dict[str, Any]]:
+        """Return where the numbers come from, by teacher and the student's under "", as the first rollout has it."""
+        if not self.items:
+            return {}
+        item = self.items[0]
+        tracks = {"": item.student, **{name: scored.track for name, scored in item.teachers.items()}}
+        return {name: asdict(track.provenance) for name, track in tracks.items()}
+
     def to_pandas(self) -> pd.DataFrame:
         """Return one row a token and teacher; without teachers one a token, with None there and the student's signals.
 
@@ -226,8 +207,19 @@ def token_text(piece: Piece | None) -> str:
 
 
 def response_pieces(rollout: Rollout, pieces: Mapping[int, Piece]) -> Sequence[Piece]:
-    """Return what each response token of a rollout stands for."""
+    """Return what each response token of a rollout stands for.
+
+    An id is looked up in `pieces`; where it is not there, or there are no ids, the rollout's own token strings say it.
+    """
+    own = _own_pieces(rollout)
     if rollout.response_ids is None:
-        return [Piece.from_text(token) for token in rollout.tokens or ()]
-    unknown = Piece(b"\xff")
-    return [pieces.get(int(token), unknown) for token in rollout.response_ids]
+        return own or []
+    unknown = own or [Piece(b"\xff")] * len(rollout.response_ids)
+    return [pieces.get(int(token), other) for token, other in zip(rollout.response_ids, unknown, strict=True)]
+
+
+def _own_pieces(rollout: Rollout) -> list[Piece] | None:
+    """Return the rollout's own token strings as pieces: as bytes where the source gave them."""
+    if rollout.token_bytes is not None:
+        return [Piece(data) for data in rollout.token_bytes]
+    return None if rollout.tokens is None else [Piece.from_text(token) for token in rollout.tokens]

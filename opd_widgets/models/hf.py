@@ -254,6 +254,26 @@ class HFModel:
         )
 
 
+def load_tokenizer(source: str | Path) -> HFTokenizer:
+    """Return the tokenizer in a folder or of a hub name, with the ids that end a response; no weights are read.
+
+    Raises:
+        ModelLoadError: there is none.
+
+    """
+    place = str(Path(source).expanduser()) if Path(source).expanduser().exists() else str(source)
+    try:
+        inner = AutoTokenizer.from_pretrained(place)
+    except Exception as error:
+        msg = f"no tokenizer could be loaded from {place!r}; expected a folder with one, or a hub name and a connection"
+        raise ModelLoadError(msg) from error
+    try:
+        ends = GenerationConfig.from_pretrained(place).eos_token_id
+    except OSError:  # no generation_config.json beside it
+        ends = None
+    return HFTokenizer(inner, _as_list(ends))
+
+
 class _own_settings:  # noqa: N801 - used as a with-statement, reads as one
     """Takes a model's own generation settings away for a while: transformers fills unset values from them."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,12 +83,8 @@ class Tokenizer(Protocol):
 
 
 @runtime_checkable
-class Model(Protocol):
-    """A causal language model that can be scored chunk by chunk.
-
-    `hidden` and `head` are apart so that a vocabulary row exists only for the tokens being looked at, and only for the
-    length of a chunk.
-    """
+class LanguageModel(Protocol):
+    """What is known of any causal language model, here or behind a server."""
 
     @property
     def name(self) -> str:
@@ -110,13 +106,9 @@ class Model(Protocol):
     def provenance(self) -> Provenance:
         """Engine, dtype, temperature and mode of its log-probabilities."""
 
-    def hidden(
-        self, sequences: Sequence[Ids], positions: Sequence[NDArray[np.integer]], *, padding: Padding = "right"
-    ) -> Any:
-        """Return the last hidden states at the asked positions: [sum of positions, width], sequence by sequence."""
 
-    def head(self, rows: Any) -> Any:
-        """Return the logits of hidden states: [n, width] -> float32 [n, V]."""
+class Generator(LanguageModel, Protocol):
+    """A model that rollouts can be drawn from."""
 
     def generate(
         self,
@@ -128,3 +120,75 @@ class Model(Protocol):
         sampling: Sampling | None = None,
     ) -> list[list[Generation]]:
         """Return n continuations of every prompt, drawn with exactly these settings."""
+
+
+@runtime_checkable
+class Model(Generator, Protocol):
+    """A causal language model that can be scored chunk by chunk.
+
+    `hidden` and `head` are apart so that a vocabulary row exists only for the tokens being looked at, and only for the
+    length of a chunk.
+    """
+
+    def hidden(
+        self, sequences: Sequence[Ids], positions: Sequence[NDArray[np.integer]], *, padding: Padding = "right"
+    ) -> Any:
+        """Return the last hidden states at the asked positions: [sum of positions, width], sequence by sequence."""
+
+    def head(self, rows: Any) -> Any:
+        """Return the logits of hidden states: [n, width] -> float32 [n, V]."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredTokens:
+    """What a model that gives no full distribution says of n tokens.
+
+    Args:
+        logprob: float32 [n], nats. NaN is missing; -inf is a value.
+        censored: bool [n], True where the server said only "less likely than I report"; the value is -inf.
+        rank: int32 [n], 1 = likeliest, 0 = not known.
+        top_ids: int32 [n, k], likeliest first; -1 fills unused columns.
+        top_logprobs: float32 [n, k], NaN where unused.
+        at: float32 [n, m], the log-probability of the ids asked for; NaN where the server did not say.
+
+    """
+
+    logprob: NDArray[np.float32]
+    censored: NDArray[np.bool_]
+    rank: Ids
+    top_ids: Ids
+    top_logprobs: NDArray[np.float32]
+    at: NDArray[np.float32]
+
+
+class TokenScorer(Generator, Protocol):
+    """A causal language model that scores tokens one by one: one behind a server, whose hidden states stay there."""
+
+    @property
+    def scores_any_id(self) -> bool:
+        """Whether `at_ids` are all scored; otherwise only those among the likeliest k, or sampled."""
+
+    def token_logprobs(
+        self,
+        sequences: Sequence[Ids],
+        starts: Sequence[int],
+        k: int,
+        at_ids: Sequence[NDArray[np.integer]] | None = None,
+    ) -> list[ScoredTokens]:
+        """Return what the model says of every token from `starts` on.
+
+        Args:
+            sequences: prompt and response together.
+            starts: by sequence, the first token to score, at least 1.
+            k: how many of the likeliest tokens.
+            at_ids: by sequence, int [n, m], further tokens to score at each position; -1 is none.
+
+        """
+
+
+def is_scorer(model: object) -> TypeGuard[TokenScorer]:
+    """Return whether a model is a `TokenScorer`.
+
+    Looks at its class: `isinstance` would ask every property of the object, and a served model's open a connection.
+    """
+    return not hasattr(type(model), "hidden") and callable(getattr(type(model), "token_logprobs", None))

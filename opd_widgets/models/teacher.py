@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from opd_widgets.data.retokenise import render_ids
 from opd_widgets.data.scores import TeacherInfo
 from opd_widgets.errors import ContextError, InvalidInputError
 from opd_widgets.models.contexts import Context
 from opd_widgets.models.protocol import Model
 
 if TYPE_CHECKING:
-    from opd_widgets.data.message import Message
     from opd_widgets.data.rollout import Rollout
     from opd_widgets.models.protocol import Ids, Tokenizer
 
@@ -117,9 +117,3 @@ class Teacher:
             return render_ids(rollout.messages, own, self.chat_template_kwargs)
         msg = f"rollout {rollout.id!r} has no prompt a teacher could be given; expected messages, text or ids"
         raise ContextError(msg)
-
-
-def render_ids(messages: tuple[Message, ...], tokenizer: Tokenizer, options: Mapping[str, Any]) -> Ids:
-    """Return the ids of a rendered conversation; a chat template writes its own beginning-of-text token."""
-    text = tokenizer.render(messages, options)
-    return tokenizer.encode(text) if tokenizer.has_template else tokenizer.encode_prompt(text)

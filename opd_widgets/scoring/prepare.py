@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from opd_widgets.data.retokenise import tokenised
 from opd_widgets.data.rollout import Rollout
 from opd_widgets.errors import InvalidInputError, LengthLimitError, RolloutError
-from opd_widgets.models.teacher import Prompt, render_ids
+from opd_widgets.models.teacher import Prompt
 
 if TYPE_CHECKING:
-    from opd_widgets.data.message import Message
-    from opd_widgets.models.protocol import Ids, Model, Tokenizer
+    from opd_widgets.models.protocol import Ids, Model
     from opd_widgets.scoring.panel import Panel
 
 
@@ -56,78 +56,6 @@ def check_rollouts(rollouts: Sequence[Rollout], student: Model) -> tuple[Rollout
 
 def _known(ids: Ids | None) -> Ids:
     return np.zeros(0, np.int32) if ids is None else ids
-
-
-def tokenised(rollout: Rollout, tokenizer: Tokenizer) -> Rollout:
-    """Return the rollout with ids. Those it came with are kept, with their mask and tracks.
-
-    Text is tokenised and marked "retokenised"; tracks and token strings of the text's own tokens cannot follow and are
-    dropped.
-
-    Raises:
-        RolloutError: a conversation that the chat template does not render turn by turn.
-
-    """
-    if rollout.has_ids:
-        return rollout
-    if rollout.response_ids is not None:
-        return replace(rollout, prompt_ids=_prompt_ids(rollout, tokenizer))
-    if rollout.turns is not None:
-        return _tokenised_turns(rollout, rollout.turns, tokenizer)
-    prompt = rollout.prompt_ids if rollout.prompt_ids is not None else _prompt_ids(rollout, tokenizer)
-    response = tokenizer.encode(rollout.response_text or "")
-    return replace(
-        rollout,
-        prompt_ids=prompt,
-        response_ids=response,
-        tokens=None,
-        response_mask=None,
-        tracks={},
-        text_source="retokenised",
-    )
-
-
-def _prompt_ids(rollout: Rollout, tokenizer: Tokenizer) -> Ids:
-    if rollout.messages is not None:
-        return render_ids(rollout.messages, tokenizer, {})
-    return tokenizer.encode_prompt(rollout.prompt_text or "")
-
-
-def _tokenised_turns(rollout: Rollout, turns: tuple[Message, ...], tokenizer: Tokenizer) -> Rollout:
-    """Tokenise a conversation: the student's turns count, what stands between them does not.
-
-    Each stretch is tokenised by itself, so that no token crosses a role boundary. What follows the last assistant turn
-    is nobody's response and is left out.
-    """
-    own = [index for index, turn in enumerate(turns) if turn.role == "assistant"]
-    if not own:
-        msg = f"rollout {rollout.id!r} has no assistant turn; expected the student's response as one"
-        raise RolloutError(msg)
-    written = tokenizer.render(turns[: own[0]], {})
-    pieces, counted = [], []
-    for index in own:
-        rendered = tokenizer.render(turns[:index], {})
-        if not rendered.startswith(written):
-            msg = (
-                f"rollout {rollout.id!r}: the chat template rewrites earlier turns once turn {index} follows, so their "
-                "tokens cannot be told from text. Give the rollout's token ids"
-            )
-            raise RolloutError(msg)
-        between = tokenizer.encode(rendered[len(written) :])
-        said = tokenizer.encode(turns[index].content)
-        pieces += [between, said]
-        counted += [np.zeros(len(between), bool), np.ones(len(said), bool)]
-        written = rendered + turns[index].content
-    return replace(
-        rollout,
-        prompt_ids=render_ids(turns[: own[0]], tokenizer, {}),
-        response_ids=np.concatenate(pieces),
-        response_mask=np.concatenate(counted),
-        tokens=None,
-        tracks={},
-        messages=rollout.messages if rollout.messages is not None else turns[: own[0]],
-        text_source="retokenised",
-    )
 
 
 def _check_ids(rollout: Rollout, who: str, model: Model, prompt: Ids) -> None:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from opd_widgets.data.question import Question
+from opd_widgets.data.retokenise import render_ids
 from opd_widgets.data.rollout import Outcome, Rollout
 from opd_widgets.errors import InvalidInputError, LengthLimitError
 from opd_widgets.models.protocol import Generation, Ids, Model, Sampling
-from opd_widgets.models.teacher import render_ids
 
 Verifier = Callable[[Question, str], bool]
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from tqdm.auto import tqdm
 
+from opd_widgets.data.retokenise import render_ids
 from opd_widgets.data.scores import RolloutScores, Scores
-from opd_widgets.models.teacher import render_ids
 from opd_widgets.scoring.batch import Checkpoint, score_batch
 from opd_widgets.scoring.noise import noise_bands
 from opd_widgets.scoring.panel import Options, Panel

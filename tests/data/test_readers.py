@@ -54,7 +54,7 @@ def test_round_trip_keeps_missing_infinite_and_zero_apart(values):
         },
         metadata={"k": [1, 2]},
     )
-    back = from_record(json.loads(json.dumps(to_record(rollout), allow_nan=False)))
+    (back,) = from_record(json.loads(json.dumps(to_record(rollout), allow_nan=False)))
     for name in ("prompt_ids", "response_ids", "response_mask"):
         np.testing.assert_array_equal(getattr(back, name), getattr(rollout, name))
     for name in ("id", "messages", "question", "outcome", "reward", "status", "step", "metadata"):
@@ -86,7 +86,7 @@ def test_a_broken_line_costs_that_line(tmp_path):
     [
         ("", r"no rollouts in the file 'x\.jsonl'"),
         ('{"hello": "world"}', "no known format has the keys 'hello'; expected one of opd_widgets"),
-        ("[1]", "found a list"),
+        ("[1]", "item 1: found a int"),
         ('{"messages": [{"role": "user", "content": "hi"}]}', "no assistant turn"),
         ('{"format": "opd_widgets.rollout", "version": 99}', "version 99"),
     ],

@@ -22,8 +22,8 @@ def matches(record: Mapping[str, Any]) -> bool:
     return isinstance(turns, list) and bool(turns) and isinstance(turns[0], Mapping) and "role" in turns[0]
 
 
-def from_record(record: Mapping[str, Any]) -> Rollout:
-    """Return the rollout a record holds.
+def from_record(record: Mapping[str, Any]) -> list[Rollout]:
+    """Return the one rollout a record holds.
 
     Raises:
         ReadError: no assistant turn.
@@ -37,13 +37,15 @@ def from_record(record: Mapping[str, Any]) -> Rollout:
         raise ReadError(msg)
     prompt, response = turns[:first], turns[first:]
     known = {"messages", "reward", "id"}
-    return Rollout(
-        id="" if record.get("id") is None else str(record["id"]),
-        messages=prompt,
-        turns=turns,
-        response_text=response[0].content if len(response) == 1 else None,
-        question=prompt[-1].content if prompt else "",
-        reward=record.get("reward"),
-        text_source="text",
-        metadata={key: value for key, value in record.items() if key not in known},
-    )
+    return [
+        Rollout(
+            id="" if record.get("id") is None else str(record["id"]),
+            messages=prompt,
+            turns=turns,
+            response_text=response[0].content if len(response) == 1 else None,
+            question=prompt[-1].content if prompt else "",
+            reward=record.get("reward"),
+            text_source="text",
+            metadata={key: value for key, value in record.items() if key not in known},
+        )
+    ]

@@ -63,6 +63,8 @@ def to_record(rollout: Rollout) -> dict[str, Any]:
             record[name] = [message.to_dict() for message in value]
     if rollout.tokens is not None:
         record["tokens"] = list(rollout.tokens)
+    if rollout.token_bytes is not None:
+        record["token_bytes"] = [data.hex() for data in rollout.token_bytes]
     if rollout.response_mask is not None and not rollout.response_mask.all():
         record["response_mask"] = rollout.response_mask.tolist()
     if rollout.tracks:
@@ -72,8 +74,8 @@ def to_record(rollout: Rollout) -> dict[str, Any]:
     return record
 
 
-def from_record(record: Mapping[str, Any]) -> Rollout:
-    """Return the rollout a record holds.
+def from_record(record: Mapping[str, Any]) -> list[Rollout]:
+    """Return the one rollout a record holds.
 
     Raises:
         ReadError: a version this package does not know.
@@ -89,12 +91,14 @@ def from_record(record: Mapping[str, Any]) -> Rollout:
     for name in ("prompt_ids", "response_ids", "response_mask", "tokens"):
         if record.get(name) is not None:
             fields[name] = record[name]
+    if record.get("token_bytes") is not None:
+        fields["token_bytes"] = [bytes.fromhex(text) for text in record["token_bytes"]]
     for name in ("messages", "turns"):
         if record.get(name) is not None:
             fields[name] = parse_messages(record[name])
     fields["tracks"] = {name: _track(value) for name, value in _mapping(record, "tracks").items()}
     fields["metadata"] = _mapping(record, "metadata")
-    return Rollout(**fields)
+    return [Rollout(**fields)]
 
 
 def _track_record(track: LogprobTrack) -> dict[str, Any]:

@@ -1,98 +1,218 @@
-"""Read rollouts from a file: sniff the format, read line by line, report what could not be read."""
+"""Read rollouts: sniff each file's format, take its records one by one, report what could not be read."""
 
 from __future__ import annotations
 
-import json
+import itertools
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
-from pathlib import Path
-from types import ModuleType
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
-from opd_widgets.data.readers import messages, own
+from opd_widgets.data.readers.entries import Entry, entries
+from opd_widgets.data.readers.frames import is_table, records_of
+from opd_widgets.data.readers.outcome import judged
+from opd_widgets.data.readers.registry import FORMATS, Reader, sniff
+from opd_widgets.data.readers.sources import Places, Source, sources
+from opd_widgets.data.retokenise import TextTokenizer, text_tokenizer, tokenised
 from opd_widgets.data.rollout import Rollout
-from opd_widgets.errors import InvalidInputError, OpdError, ReadError
+from opd_widgets.errors import InvalidInputError, MissingDependencyError, OpdError, ReadError
 
-FORMATS: dict[str, ModuleType] = {own.NAME: own, messages.NAME: messages}
 _SHOWN = 3  # unreadable lines named in a warning or an error
+_TABLE = "table"
+
+
+@dataclass
+class _Faults:
+    """What could not be read: how often, and the first few by name."""
+
+    count: int = 0
+    shown: list[str] = field(default_factory=list)
+
+    def add(self, place: str, what: str) -> None:
+        self.count += 1
+        if len(self.shown) < _SHOWN:
+            self.shown.append(f"{place}: {what}")
+
+    def take(self, other: _Faults, *, whole: bool) -> None:
+        """Add another's: all of them, or only the first for a whole file that holds nothing to read."""
+        self.count += 1 if whole else other.count
+        self.shown = [*self.shown, *(other.shown[:1] if whole else other.shown)][:_SHOWN]
+
+    def __str__(self) -> str:
+        more = f" and {self.count - _SHOWN} more" if self.count > _SHOWN else ""
+        return "; ".join(self.shown) + more
+
+
+@dataclass(frozen=True)
+class _Options:
+    reader: Reader | None
+    tokenizer: TextTokenizer | None
+    trust_pickle: bool
 
 
 def read_rollouts(  # `format` is the word users of pandas know
-    path: str | Path,
+    path: Places | Any,
     *,
     format: str | None = None,  # noqa: A002
+    outcome: str | Literal[True] | None = None,
+    tokenizer: Any = None,
+    trust_pickle: bool = False,
 ) -> list[Rollout]:
-    """Read rollouts from a JSON Lines file.
+    """Read rollouts from files of any known format.
 
-    The format is told from the records: the project's own (see `write_rollouts`), or chat `messages`. A line that
-    cannot be read costs that line: it is named in a warning and the rest is read.
+    The format is told from the records, for each file. JSON Lines, JSON, either of them under gzip or zstd, Parquet,
+    and torch files or pickles that are trusted. A line that cannot be read costs that line: it is named, with its file,
+    in one warning, and the rest is read.
 
     Args:
-        path: a file.
-        format: force one of "opd_widgets", "messages".
+        path: a file, a folder, a glob, or a list of these; or a pandas frame or `datasets` data set.
+        format: force one, by its name ("trl", "verl", "slime", "vllm", ...); an unknown name is answered with all.
+        outcome: the reward that decides whether a rollout is correct: from 0.5 up, or where it is True. A name in the
+            record; True for a record's only reward. Without it outcomes stay as the source says, mostly "unknown".
+        tokenizer: makes ids of rollouts that are text only, which are then marked "retokenised"; a model, its
+            tokenizer, or any object with `encode` and `decode`. Where the ids do not give the text back, the rollout's
+            metadata says at which place first, under `retokenising_differs`.
+        trust_pickle: read `.pt` and pickle files, which can be made to run code. Only plain values, arrays and tensors
+            are made from them; anything else is refused.
 
     Raises:
-        ReadError: no such file, no known format, or nothing in it could be read.
-        InvalidInputError: an unknown `format`.
+        ReadError: no such file, no known format, a pickle that is not trusted, or nothing could be read.
+        InvalidInputError: an unknown `format`, or an `outcome` that no record has.
+        MissingDependencyError: Parquet or zstd without the extra "parquet".
 
     """
-    path = Path(path).expanduser()
     if format is not None and format not in FORMATS:
         msg = f"found format={format!r}, expected one of {list(FORMATS)}"
         raise InvalidInputError(msg)
-    if not path.is_file():
-        msg = f"found no file at {str(path)!r}; expected a JSON Lines file of rollouts"
-        raise ReadError(msg)
+    options = _Options(
+        None if format is None else FORMATS[format],
+        None if tokenizer is None else text_tokenizer(tokenizer),
+        trust_pickle,
+    )
+    faults = _Faults()
+    if is_table(path):
+        rows = (Entry(number, f"row {number}", row) for number, row in enumerate(records_of(path), 1))
+        rollouts = _from_entries(rows, _TABLE, options, faults, "")
+        names = ["the table"]
+    else:
+        files = sources(path)
+        alone = len(files) == 1
+        rollouts = [rollout for file in files for rollout in _from_file(file, options, faults, alone=alone)]
+        names = [file.label for file in files]
+    _report(names, rollouts, faults)
+    return judged(rollouts, outcome)
+
+
+def _from_file(source: Source, options: _Options, faults: _Faults, *, alone: bool) -> list[Rollout]:
+    """Return a file's rollouts; one that was only found by searching and holds none is one fault, however long."""
+    own = faults if alone or not source.found else _Faults()
     rollouts: list[Rollout] = []
-    faults: list[str] = []
-    for number, line in _lines(path):
-        try:
-            rollout = _read(json.loads(line), format)
-        except OpdError as error:
-            faults.append(f"line {number}: {error}")
-            continue
-        except Exception as error:  # noqa: BLE001 - whatever a malformed record breaks, it costs that line and is named
-            faults.append(f"line {number}: {type(error).__name__}: {error}")
-            continue
-        rollouts.append(rollout if rollout.id else replace(rollout, id=f"{path.stem}:{number}"))
-    _report(path, rollouts, faults)
+    try:
+        read: Iterator[Entry] = entries(source.path, trust_pickle=options.trust_pickle)
+        first = next(read, None)
+        if first is None and not alone:
+            own.add(source.label, "it is empty")
+        if first is not None:
+            prefix = "" if alone else f"{source.label} "
+            rollouts = _from_entries(itertools.chain([first], read), source.stem, options, own, prefix)
+    except MissingDependencyError:
+        raise
+    except OpdError as error:
+        if alone:
+            raise
+        own.add(source.label, str(error))
+    if own is not faults and own.count:
+        faults.take(own, whole=not rollouts)
     return rollouts
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    with path.open(encoding="utf-8-sig", errors="replace") as file:
-        for number, line in enumerate(file, 1):
-            if line.strip():
-                yield number, line
+def _from_entries(read: Iterable[Entry], stem: str, options: _Options, faults: _Faults, prefix: str) -> list[Rollout]:
+    """Return the rollouts of one file; the format of the last record is tried first for the next."""
+    rollouts: list[Rollout] = []
+    reader = options.reader
+    used: dict[str, Reader] = {}
+    for entry in read:
+        if entry.fault:
+            faults.add(f"{prefix}{entry.place}", entry.fault)
+            continue
+        try:
+            record = _record(entry.value)
+            if options.reader is None and (reader is None or not reader.matches(record)):
+                reader = _sniffed(record)
+            made = _made(record, reader or _sniffed(record), entry, faults, prefix)
+            made = list(_named(made, f"{stem}:{entry.number}"))
+            if options.tokenizer is not None:
+                made = [_with_ids(rollout, options.tokenizer) for rollout in made]
+        except OpdError as error:
+            faults.add(f"{prefix}{entry.place}", str(error))
+            continue
+        except Exception as error:  # noqa: BLE001 - whatever a malformed record breaks, it costs that line and is named
+            faults.add(f"{prefix}{entry.place}", f"{type(error).__name__}: {error}")
+            continue
+        if reader is not None:
+            used[reader.NAME] = reader
+        rollouts += made
+    for reader in used.values():
+        merge = getattr(reader, "merge", None)
+        rollouts = rollouts if merge is None else list(merge(rollouts))
+    return rollouts
 
 
-def _read(record: object, forced: str | None) -> Rollout:
-    if not isinstance(record, Mapping):
-        msg = f"found a {type(record).__name__}, expected a JSON object"
+def _made(record: Mapping[str, Any], reader: Reader, entry: Entry, faults: _Faults, prefix: str) -> list[Rollout]:
+    """Return a record's rollouts; of a record with parts those parts that can be read."""
+    split = getattr(reader, "parts", None)
+    if split is None:
+        return reader.from_record(record)
+    made: list[Rollout] = []
+    for number, part in enumerate(split(record), 1):
+        try:
+            made += reader.from_record(part)
+        except (OpdError, TypeError, ValueError, KeyError) as error:
+            faults.add(f"{prefix}{entry.place} sample {number}", str(error))
+    return made
+
+
+def _record(value: object) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        msg = f"found a {type(value).__name__}, expected a JSON object"
         raise ReadError(msg)
-    if forced is not None:
-        reader: Callable[[Mapping[str, Any]], Rollout] = FORMATS[forced].from_record
-        return reader(record)
-    for module in FORMATS.values():
-        if module.matches(record):
-            found: Rollout = module.from_record(record)
-            return found
-    keys = ", ".join(map(repr, list(record)[:6]))
-    msg = f"no known format has the keys {keys}; expected one of {', '.join(FORMATS)}. Force one with format="
-    raise ReadError(msg)
+    return value
 
 
-def _report(path: Path, rollouts: list[Rollout], faults: list[str]) -> None:
+def _sniffed(record: Mapping[str, Any]) -> Reader:
+    found = sniff(record)
+    if found is None:
+        keys = ", ".join(map(repr, list(record)[:6]))
+        msg = f"no known format has the keys {keys}; expected one of {', '.join(FORMATS)}. Force one with format="
+        raise ReadError(msg)
+    return found
+
+
+def _with_ids(rollout: Rollout, tokenizer: TextTokenizer) -> Rollout:
+    """Return text with ids; what came with ids or token strings of its own is left as it is."""
+    return tokenised(rollout, tokenizer) if rollout.text_source == "text" else rollout
+
+
+def _named(made: Sequence[Rollout], place: str) -> Iterator[Rollout]:
+    """Name rollouts that have no id after their place; several of one record by number."""
+    for number, rollout in enumerate(made, 1):
+        name = place if len(made) == 1 else f"{place}.{number}"
+        yield rollout if rollout.id else replace(rollout, id=name)
+
+
+def _report(names: Sequence[str], rollouts: Sequence[Rollout], faults: _Faults) -> None:
+    """Say what could not be read.
+
+    Raises:
+        ReadError: nothing could.
+
+    """
+    what = names[0] if len(names) == 1 else f"{len(names)} files"
     if not rollouts:
-        if not faults:
-            msg = f"no rollouts in the file {path.name!r}: it is empty"
+        if not faults.count:
+            msg = f"no rollouts in {'the file ' if len(names) == 1 else ''}{what!r}: it is empty"
             raise ReadError(msg)
-        msg = f"no line of {path.name!r} could be read: {'; '.join(faults[:_SHOWN])}"
+        msg = f"no line could be read in {what!r}: {faults}"
         raise ReadError(msg)
-    if faults:
-        more = f" and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
-        warnings.warn(
-            f"{path.name}: {len(rollouts)} rollouts read, {len(faults)} lines not: {'; '.join(faults[:_SHOWN])}{more}",
-            stacklevel=3,
-        )
+    if faults.count:
+        warnings.warn(f"{what}: {len(rollouts)} rollouts read, {faults.count} lines not: {faults}", stacklevel=3)

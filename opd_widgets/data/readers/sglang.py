@@ -1,0 +1,122 @@
+"""SGLang: responses of `/generate` with log-probabilities, as triples of log-probability, id and text.
+
+Where input log-probabilities were asked for, the input's tokens are shown with the output's: those with a place in
+`input_token_logprobs`, the first of which may have no value. Where tokens were generated after them they are no part
+of any aggregate; `prompt_tokens` in the metadata says how many there are. The output's log-probabilities follow the
+sampling temperature. The track is named "student": whoever answered. A real dump has been tried: no, written from the
+published shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from opd_widgets.data.readers.openai import prompt_of, student_track, text_of_prompt
+from opd_widgets.data.readers.ranked import Ranked, topk_of
+from opd_widgets.data.readers.values import per_token, status_of
+from opd_widgets.data.rollout import Rollout
+from opd_widgets.errors import ReadError
+
+NAME = "sglang"
+_UNKNOWN = "token_id:{}"
+
+
+def matches(record: Mapping[str, Any]) -> bool:
+    """Return whether a record is in this format."""
+    return isinstance(record.get("meta_info"), Mapping)
+
+
+def from_record(record: Mapping[str, Any]) -> list[Rollout]:
+    """Return the one rollout a response holds.
+
+    Raises:
+        ReadError: neither tokens nor text, or something that is no triple.
+        RolloutError: a log-probability above 0.
+
+    """
+    info = record["meta_info"]
+    asked, said = (_triples(info, f"{part}_token_logprobs") for part in ("input", "output"))
+    common: dict[str, Any] = {
+        "id": str(info.get("id") or ""),
+        "question": text_of_prompt(record),
+        "status": status_of(info.get("finish_reason")),
+    }
+    if not asked and not said:
+        return [_without(record, common)]
+    rows = asked + said
+    ids = [token for _, token, _ in rows]
+    top = _rows(info.get("input_top_logprobs"), len(asked)) + _rows(info.get("output_top_logprobs"), len(said))
+    ranks = [_rank(token, row) for token, row in zip(ids, top, strict=True)]
+    track = student_track(
+        [value for value, *_ in rows], info, "sglang", rank=np.asarray(ranks) if any(ranks) else None, topk=topk_of(top)
+    )
+    common |= {"prompt_ids": []} if asked else {"prompt_ids": record.get("input_ids"), **prompt_of(record)}
+    return [
+        Rollout(
+            response_ids=np.asarray(ids),
+            response_text=None if asked else record.get("text"),
+            tokens=_strings(rows),
+            response_mask=np.arange(len(rows)) >= len(asked) if asked and said else None,
+            tracks={"student": track},
+            metadata={"prompt_tokens": len(asked)} if asked else {},
+            **common,
+        )
+    ]
+
+
+def _without(record: Mapping[str, Any], common: Mapping[str, Any]) -> Rollout:
+    """Return a response that came without log-probabilities: its ids where they are given, or its text."""
+    ids, text = record.get("output_ids"), record.get("text")
+    if ids is None and not isinstance(text, str):
+        msg = f"found a response with {list(record)} and neither token log-probabilities, output_ids nor text"
+        raise ReadError(msg)
+    return Rollout(
+        prompt_ids=record.get("input_ids"),
+        response_ids=ids,
+        response_text=text,
+        text_source="text" if ids is None else "exact_ids",
+        **prompt_of(record),
+        **common,
+    )
+
+
+def _strings(rows: list[tuple[Any, int, Any]]) -> tuple[str, ...] | None:
+    """Return the tokens' texts, where the server was asked for them."""
+    if not any(isinstance(text, str) for *_, text in rows):
+        return None
+    return tuple(text if isinstance(text, str) else _UNKNOWN.format(token) for _, token, text in rows)
+
+
+def _triples(info: Mapping[str, Any], name: str) -> list[tuple[Any, int, Any]]:
+    found = []
+    for number, triple in enumerate(info.get(name) or []):
+        if not isinstance(triple, list | tuple) or len(triple) not in {2, 3}:
+            msg = f"found {triple!r:.60} as entry {number} of {name}, expected [log-probability, id, text]"
+            raise ReadError(msg)
+        found.append((triple[0], triple[1], triple[2] if len(triple) == 3 else None))
+    return found
+
+
+def _rows(raw: Any, count: int) -> list[list[Ranked]]:
+    """Return the likeliest tokens of each position; none where they were not asked for."""
+    rows = list(raw or [])
+    if not rows:
+        return [[] for _ in range(count)]
+    if len(rows) != count:
+        msg = f"found {count} tokens and {len(rows)} rows of top log-probabilities; expected one a token"
+        raise ReadError(msg)
+    return [[Ranked(entry[1], value) for entry, value in zip(row or [], _values(row), strict=True)] for row in rows]
+
+
+def _values(row: Any) -> list[float]:
+    found: list[float] = per_token("top log-probabilities", [entry[0] for entry in row or []]).tolist()
+    return found
+
+
+def _rank(token: int, row: list[Ranked]) -> int:
+    """Return a token's rank, where it is among the likeliest; 0 where that is not known."""
+    own = [entry.logprob for entry in row if entry.token == token]
+    return 1 + sum(entry.logprob > own[0] for entry in row) if own else 0

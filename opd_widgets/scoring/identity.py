@@ -1,0 +1,159 @@
+"""What two scorings must have in common to be one run: who scores, what, under which settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from array_api_compat import to_device
+
+from opd_widgets.data.plain import json_value
+from opd_widgets.data.store_rollouts import hash_of, prompt_hash
+from opd_widgets.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from opd_widgets.models.contexts import Context
+    from opd_widgets.models.protocol import Model
+    from opd_widgets.models.teacher import Teacher
+    from opd_widgets.scoring.panel import Panel
+    from opd_widgets.scoring.prepare import Task
+
+PROBED = 8  # ids a model is asked about, and logits kept of each answer
+ANSWERS = "answers"
+_SHOWN = 3
+# Largest difference of a logit between two answers of the same weights: another machine rounds otherwise.
+_ROUNDING = {"float32": 1e-3, "float64": 1e-3}
+_ROUNDING_HALF = 0.1
+
+
+def identity_of(panel: Panel, tasks: Sequence[Task]) -> dict[str, Any]:
+    """Return it as values JSON can hold.
+
+    A model is known by its name, sizes and provenance, and by its logits for a few ids: two checkpoints in folders of
+    the same name are told apart. Models without `hidden` and `head` are known by name alone.
+    """
+    probed: dict[int, dict[str, Any]] = {}
+    for model in (panel.student, *(teacher.model for teacher in panel.teachers.values())):
+        if id(model) not in probed:
+            probed[id(model)] = _model(model)
+    questions = {task.rollout.question for task in tasks}
+    teachers = {
+        name: {
+            "model": probed[id(teacher.model)],
+            "context": _context(teacher.context, questions),
+            "chat_template_kwargs": _kwargs(teacher),
+            "prompts": prompt_hash([task.prompts[name].ids for task in tasks]),
+        }
+        for name, teacher in panel.teachers.items()
+    }
+    rollouts = [task.rollout for task in tasks]
+    identity = {
+        "student": probed[id(panel.student)],
+        "teachers": teachers,
+        "options": asdict(panel.options),
+        "rollouts": {"count": len(rollouts), "ids": [rollout.id for rollout in rollouts], "hash": hash_of(rollouts)},
+    }
+    plain: dict[str, Any] = json_value("what scores", identity)
+    return plain
+
+
+def _model(model: Model) -> dict[str, Any]:
+    return {
+        "name": model.name,
+        "vocab_size": model.vocab_size,
+        "limit": model.limit,
+        "provenance": asdict(model.provenance),
+        ANSWERS: _answers(model),
+    }
+
+
+def _answers(model: Model) -> list[list[float]] | None:
+    if not hasattr(model, "hidden") or not hasattr(model, "head"):
+        return None
+    ids = np.arange(min(PROBED, model.tokenizer.size), dtype=np.int32)
+    logits = model.head(model.hidden([ids], [np.arange(len(ids))]))
+    found: list[list[float]] = np.asarray(to_device(logits[:, :PROBED], "cpu"), np.float64).tolist()
+    return found
+
+
+def _context(context: Context | None, questions: set[str]) -> dict[str, Any] | None:
+    """Return a context with the texts of the questions asked; of a function, its name: the prompts' hash tells more."""
+    if context is None:
+        return None
+    parts: dict[str, Any] = {}
+    for name, source in context.parts:
+        if isinstance(source, Mapping):
+            parts[name] = {question: text for question, text in source.items() if question in questions}
+        else:
+            parts[name] = source if isinstance(source, str) else f"function {getattr(source, '__name__', '?')}"
+    return {"kind": context.kind, "placement": context.placement, "template": context.template, "texts": parts}
+
+
+def _kwargs(teacher: Teacher) -> dict[str, Any]:
+    kwargs: dict[str, Any] = {}
+    for name, value in teacher.chat_template_kwargs.items():
+        try:
+            kwargs[name] = json_value(name, value)
+        except InvalidInputError:  # the prompts' hash tells what it does
+            kwargs[name] = f"a {type(value).__name__}"
+    return kwargs
+
+
+def check_same(run: Mapping[str, Any], now: Mapping[str, Any], where: str) -> None:
+    """Refuse to continue a run that was begun with something else.
+
+    Raises:
+        InvalidInputError: they differ; the message names both sides of the first differences.
+
+    """
+    if not run:
+        msg = f"the run at {where!r} was saved from memory, which nothing continues; choose another place"
+        raise InvalidInputError(msg)
+    found = list(_differences("", run, now))
+    if not found:
+        return
+    more = f"; and {len(found) - _SHOWN} more differences" if len(found) > _SHOWN else ""
+    msg = (
+        f"the run at {where!r} is another one: {'; '.join(found[:_SHOWN])}{more}. Expected what it was begun with; "
+        "score into another folder, or the same again"
+    )
+    raise InvalidInputError(msg)
+
+
+def _differences(name: str, run: Any, now: Any) -> Iterator[str]:
+    if isinstance(run, Mapping) and isinstance(now, Mapping):
+        dtype = str((run.get("provenance") or {}).get("dtype"))
+        for key in dict.fromkeys((*run, *now)):
+            inner = f"{name}.{key}" if name else key
+            if key == ANSWERS:
+                yield from _other_weights(inner, run.get(key), now.get(key), _ROUNDING.get(dtype, _ROUNDING_HALF))
+            else:
+                yield from _differences(inner, run.get(key), now.get(key))
+    elif isinstance(run, list) and isinstance(now, list) and len(run) == len(now):
+        for index, (one, other) in enumerate(zip(run, now, strict=True)):
+            yield from _differences(f"{name}[{index}]", one, other)
+    elif run != now:
+        yield f"{name} was {_short(run)} and is {_short(now)}"
+
+
+def _other_weights(name: str, run: Any, now: Any, allowed: float) -> Iterator[str]:
+    if run is None or now is None:
+        return
+    one, other = np.asarray(run, np.float64), np.asarray(now, np.float64)
+    if one.shape != other.shape or not np.allclose(one, other, rtol=0, atol=allowed, equal_nan=True):
+        who = name.removesuffix("." + ANSWERS)
+        yield f"{who} has other weights: its first logit was {one.flat[0]:.6g} and is {other.flat[0]:.6g}"
+
+
+def _short(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, Mapping):
+        named = value.get("name") or (value.get("model") or {}).get("name")
+        return repr(named) if named else f"a mapping of {', '.join(map(repr, value))}"
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,104 @@
+"""What a finished run came to, for people and as JSON."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from opd_widgets.scoring.summary import summarise
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from opd_widgets.data.scores import Scores
+
+SIGNAL = "advantage"
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """A run in a few lines.
+
+    Args:
+        path: the run's folder.
+        student: the student's name.
+        tokens: response tokens.
+        seconds: from the start of the command to the end of scoring.
+        outcomes: rollouts by outcome.
+        table: one row a teacher: mean advantage (nats a token) over all rollouts, correct and incorrect ones.
+        notes: what a reader must be told.
+
+    """
+
+    path: Path
+    student: str
+    tokens: int
+    seconds: float
+    outcomes: Counter[str]
+    table: pd.DataFrame
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, scores: Scores, path: Path, seconds: float) -> Report:
+        """Return the report on scores that lie at `path`."""
+        table = summarise(scores, SIGNAL)
+        if len(table):
+            table.insert(1, "all", [_mean(scores, teacher) for teacher in table["teacher"]])
+        return cls(
+            path=path.resolve(),
+            student=scores.student,
+            tokens=sum(map(len, scores.rollouts)),
+            seconds=seconds,
+            outcomes=Counter(rollout.outcome for rollout in scores.rollouts),
+            table=table,
+            notes=scores.notes,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values; a mean of nothing is None."""
+        return {
+            "run": str(self.path),
+            "student": self.student,
+            "rollouts": self.outcomes.total(),
+            "outcomes": dict(self.outcomes),
+            "tokens": self.tokens,
+            "seconds": self.seconds,
+            "teachers": [{k: _none_for_nan(v) for k, v in row.items()} for row in self.table.to_dict("records")],
+            "notes": list(self.notes),
+        }
+
+    def to_text(self) -> str:
+        """Return it for people."""
+        judged = f"{self.outcomes['correct']} correct, {self.outcomes['incorrect']} incorrect"
+        what = f"{self.outcomes.total()} rollouts of {self.student} ({judged}), {self.tokens} tokens"
+        lines = [f"{what}, {self.seconds:.1f} s"]
+        rows = self.table.to_dict("records")
+        if rows:
+            lines += ["", f"{'mean advantage, nats a token':<30}{'all':>9}{'correct':>10}{'incorrect':>11}"]
+        for row in rows:
+            means = f"{_signed(row['all']):>9}{_signed(row['correct']):>10}{_signed(row['incorrect']):>11}"
+            lines.append(f"  {row['teacher']:<28}{means}")
+        infinite = int(self.table["infinite"].sum()) if rows else 0
+        if infinite:
+            lines.append(f"  ({infinite} infinite values are in no mean by outcome)")
+        return "\n".join([*lines, "", *(f"note: {note}" for note in self.notes), f"run: {self.path}"])
+
+
+def _mean(scores: Scores, teacher: str) -> float:
+    parts = [scores.signal(SIGNAL, i, teacher)[rollout.counted] for i, rollout in enumerate(scores.rollouts)]
+    values = np.concatenate([np.zeros(0, np.float32), *parts])
+    finite = values[np.isfinite(values)]
+    return float(finite.mean(dtype=np.float64)) if finite.size else math.nan
+
+
+def _none_for_nan(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _signed(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:+.3f}".replace("-", "−")

@@ -1,0 +1,162 @@
+"""Score into a run folder, batch by batch, so that a process that dies loses only the batch in flight."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from tqdm.auto import tqdm
+
+from opd_widgets.data.store_files import need_pyarrow, only_writer
+from opd_widgets.data.store_manifest import NAME, Manifest, installed
+from opd_widgets.data.store_write import RunWriter, check_free
+from opd_widgets.scoring.identity import check_same, identity_of
+from opd_widgets.scoring.panel import Options, Panel
+from opd_widgets.scoring.plan import plan_batches
+from opd_widgets.scoring.prepare import Task, check_rollouts, make_task
+from opd_widgets.scoring.score import compare_prompts, compare_provenance, iterate, pieces_of, score
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opd_widgets.data.rollout import Rollout
+    from opd_widgets.models.protocol import Model
+    from opd_widgets.models.teacher import Teacher
+
+
+def score_to(
+    rollouts: Sequence[Rollout],
+    student: Model,
+    teachers: Mapping[str, Teacher],
+    out: str | Path,
+    *,
+    options: Options | None = None,
+    noise_rollouts: int = 8,
+    progress: bool = True,
+    checkpoint: Callable[[], None] = lambda: None,
+) -> Path:
+    """Score into a folder; called again with the same arguments, it continues where it was stopped or killed.
+
+    The batches are planned once and stand in the manifest. A batch is scored by itself and written whole, so a run that
+    was interrupted ends with the numbers of one that was not. Open it with `opd.load(out)`.
+
+    Args:
+        rollouts: as for `opd.score`.
+        student: who wrote them.
+        teachers: by name; may be empty.
+        out: the run's folder: new, empty, or of the same run. It is made where it is missing.
+        options: sizes and signal parameters; a batch of these sizes is what a kill can cost.
+        noise_rollouts: how many rollouts are scored twice more, at two batch sizes and paddings, to measure the noise
+            band; 0 leaves it unmeasured.
+        progress: whether to draw a progress bar.
+        checkpoint: called between steps; raises to stop. What is written stays.
+
+    Returns:
+        The folder.
+
+    Raises:
+        InvalidInputError: the folder holds something else or another run, or another process writes there; and what
+            `opd.score` refuses. Nothing is written then.
+        ReadError: a run is there whose manifest or pieces are damaged.
+        MissingDependencyError: pyarrow is not installed.
+
+    """
+    need_pyarrow()
+    folder = Path(out).expanduser()
+    if not (folder / NAME).is_file():
+        check_free(folder)  # before models are asked anything
+    panel = Panel.of(student, teachers, options)
+    ready = check_rollouts(rollouts, student)
+    tasks = [make_task(rollout, panel) for rollout in ready]
+    notes = (*compare_provenance(panel), *compare_prompts(ready, panel))
+    with only_writer(folder):
+        writer = _open(folder, panel, tasks, notes)
+        missing = writer.missing
+        left = sum(len(ready[index]) for batch in missing for index in writer.manifest.plan[batch])
+        total = sum(map(len, ready))
+        with tqdm(
+            total=total, initial=total - left, desc="scoring", unit="tok", disable=not progress, leave=False
+        ) as bar:
+            for batch in missing:
+                _score_batch(writer, batch, tasks, panel, checkpoint)
+                bar.update(sum(len(ready[index]) for index in writer.manifest.plan[batch]))
+        if not writer.manifest.finished:
+            writer.update(noise=_noise(tasks, panel, noise_rollouts), finished=True)
+    return folder
+
+
+def _open(folder: Path, panel: Panel, tasks: Sequence[Task], notes: tuple[str, ...]) -> RunWriter:
+    identity = identity_of(panel, tasks)
+    if not (folder / NAME).is_file():
+        return RunWriter.begin(folder, _manifest(panel, tasks, notes, identity), [task.rollout for task in tasks])
+    manifest = Manifest.read(folder)
+    check_same(manifest.identity, identity, str(folder))
+    writer = RunWriter(folder, manifest)
+    now = installed()
+    other = [f"{name} {was}" for name, was in manifest.packages.items() if now.get(name) != was]
+    if other and writer.missing:
+        current = ", ".join(f"{name} {now.get(name, 'none')}" for name in (entry.split()[0] for entry in other))
+        note = f"begun with {', '.join(other)} and continued with {current}: small differences may be that"
+        writer.update(notes=(*manifest.notes, note), packages=now)
+    return writer
+
+
+def _manifest(panel: Panel, tasks: Sequence[Task], notes: tuple[str, ...], identity: dict[str, Any]) -> Manifest:
+    options, student = panel.options, panel.student
+    rollouts = [task.rollout for task in tasks]
+    plan = plan_batches([_length(task) for task in tasks], options.batch_tokens, options.batch_rows)
+    models = {"": student, **{name: teacher.model for name, teacher in panel.teachers.items()}}
+    seeds = {rollout.metadata.get("seed") for rollout in rollouts}
+    seed = seeds.pop() if len(seeds) == 1 else None
+    return Manifest(
+        student=student.name,
+        teachers={name: teacher.info(name, student) for name, teacher in panel.teachers.items()},
+        rollouts=tuple(rollout.id for rollout in rollouts),
+        plan=tuple(map(tuple, plan)),
+        questions={rollout.question: _asked(rollout) for rollout in rollouts if rollout.question},
+        settings=options.to_dict(),
+        notes=notes,
+        provenance={name: asdict(model.provenance) for name, model in models.items()},
+        identity=identity,
+        seed=seed if isinstance(seed, int) else None,
+    )
+
+
+def _length(task: Task) -> int:
+    return max(task.rollout.prompt_len, *(len(p.ids) for p in task.prompts.values()), 0) + len(task.rollout)
+
+
+def _asked(rollout: Rollout) -> str:
+    """Return a question's text, as `opd.score` does: the last thing the user said."""
+    if rollout.messages is None:
+        return rollout.prompt_text or ""
+    return next((turn.content for turn in reversed(rollout.messages) if turn.role == "user"), "")
+
+
+def _score_batch(
+    writer: RunWriter, batch: int, tasks: Sequence[Task], panel: Panel, checkpoint: Callable[[], None]
+) -> None:
+    indices = writer.manifest.plan[batch]
+    found = dict(iterate([tasks[index] for index in indices], panel, checkpoint))
+    items = {index: found[place] for place, index in enumerate(indices)}
+    rollouts = {index: tasks[index].rollout for index in indices}
+    writer.add(batch, rollouts, items, pieces_of([*rollouts.values()], [*items.values()], panel.student))
+
+
+def _noise(tasks: Sequence[Task], panel: Panel, count: int) -> Mapping[str, float]:
+    """Return the noise band as `opd.score` measures it, from a few rollouts of spread lengths."""
+    spread = sorted((i for i, task in enumerate(tasks) if len(task.rollout)), key=lambda i: _length(tasks[i]))
+    if count < 1 or not spread:
+        return {}
+    places = np.unique(np.linspace(0, len(spread) - 1, count).round().astype(int))
+    picked = [tasks[spread[place]].rollout for place in places]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # said once already, of all rollouts
+        some = score(
+            picked, panel.student, panel.teachers, options=panel.options, noise_rollouts=len(picked), progress=False
+        )
+    return some.noise

@@ -1,0 +1,159 @@
+"""`opd-widgets score`, as a user types it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import opd_widgets as opd
+from opd_widgets.cli import main
+from opd_widgets.errors import ContextError, InvalidInputError
+from opd_widgets.scoring.specs import TeacherSpec, load_models, read_context
+from tests import tiny
+
+QUESTIONS = {"sum": "12+7=?", "difference": "9-4=?"}
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory):
+    """A folder with two models, rollouts and context files."""
+    folder = tmp_path_factory.mktemp("given")
+    for name, seed in (("student", 0), ("other", 1)):
+        tiny.qwen(seed).save_pretrained(folder / name)
+        tiny.tokenizer().save_pretrained(folder / name)
+    rollouts = [
+        opd.Rollout(
+            id=f"r{i}",
+            messages=[opd.Message("user", list(QUESTIONS.values())[i % 2])],
+            response_text="ab 12+7=19"[: 3 + i],
+            question=list(QUESTIONS)[i % 2],
+            outcome="correct" if i else "incorrect",
+        )
+        for i in range(5)
+    ]
+    opd.write_rollouts(rollouts, folder / "rollouts.jsonl")
+    (folder / "hint.txt").write_text("the answer is 19\n")
+    (folder / "hints.json").write_text(json.dumps({"sum": "it is 19", "difference": "it is 5"}))
+    return folder
+
+
+def arguments(given, out, *more):
+    return [
+        "score", str(given / "rollouts.jsonl"), "--student", str(given / "student"),
+        "--teacher", f"Other={given / 'other'}",
+        "--teacher", f"Hint={given / 'student'},context={given / 'hint.txt'}",
+        "--teacher", f"Hints={given / 'student'},context={given / 'hints.json'}",
+        "--out", str(out), "--device", "cpu", "--batch-tokens", "64", *more,
+    ]  # fmt: skip
+
+
+def test_it_scores_into_a_run_prints_the_table_and_again_as_json(given, tmp_path, capsys):
+    out = tmp_path / "run"
+    assert main(arguments(given, out)) == 0
+    said = capsys.readouterr().out
+    assert "5 rollouts of student (4 correct, 1 incorrect), 25 tokens" in said
+    assert "mean advantage, nats a token" in said
+    assert f"run: {out}" in said
+    assert main(arguments(given, out, "--json")) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [row["teacher"] for row in found["teachers"]] == ["Other", "Hint", "Hints"]
+    assert found["run"] == str(out)
+    assert found["outcomes"] == {"incorrect": 1, "correct": 4}
+    scores = opd.load(out)
+    values = np.concatenate([scores.signal("advantage", i, "Hint") for i in range(5)])
+    assert found["teachers"][1]["all"] == pytest.approx(float(values.mean()), rel=1e-5)
+    assert scores.teachers["Hint"].self_distillation
+    assert not scores.teachers["Other"].self_distillation
+    assert scores.items[0].teachers["Hint"].context == "the answer is 19"
+    assert scores.items[1].teachers["Hints"].context == "it is 5"
+
+
+def test_another_teacher_into_the_same_run_is_one_line(given, tmp_path, capsys):
+    assert main(arguments(given, tmp_path / "run")) == 0
+    capsys.readouterr()
+    assert main(arguments(given, tmp_path / "run", "--teacher", f"More={given / 'other'}")) == 2
+    said = capsys.readouterr().err
+    assert "teachers.More was nothing and is 'other'" in said
+    assert "Traceback" not in said
+
+
+def test_it_runs_as_a_command_and_keeps_its_output_clean(given, tmp_path):
+    command = [sys.executable, "-m", "opd_widgets.cli", *arguments(given, "run", "--json")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["rollouts"] == 5
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["--teacher", "Other=x"], "found 2 teachers named 'Other'"),
+        (["--teacher", "nothing"], "found the teacher 'nothing', expected NAME=MODEL[,context=FILE]"),
+        (["--teacher", "T=m,context=none.txt"], "'none.txt' cannot be read: No such file"),
+        (["--teacher", "T=no/model/here"], "no/model/here"),
+        (["--batch-tokens", "0"], "batch_tokens=0"),
+        (["--dtype", "float7"], "float7"),
+        (["--student", "no/model/here"], "no/model/here"),
+    ],
+)
+def test_a_slip_is_one_line_and_a_non_zero_exit(given, tmp_path, capsys, more, says):
+    assert main(arguments(given, tmp_path / "run", *more)) == 2
+    said = capsys.readouterr().err
+    assert says in said
+    assert said.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_no_rollouts_there_is_one_line(given, tmp_path, capsys):
+    command = arguments(given, tmp_path / "run")
+    command[1] = str(given / "none.jsonl")
+    assert main(command) == 2
+    assert "none.jsonl" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("A=b", ("A", "b", None)),
+        ("Self 1C=org/model,context=a,b.txt", ("Self 1C", "org/model", "a,b.txt")),
+        ("A=dir/x=1,y", ("A", "dir/x=1,y", None)),
+    ],
+)
+def test_a_teacher_is_a_name_a_model_and_perhaps_a_context(text, expected):
+    spec = TeacherSpec.parse(text)
+    assert (spec.name, spec.model, spec.context and str(spec.context)) == expected
+
+
+@pytest.mark.parametrize("text", ["", "A", "=b", "A=", " =b", "A=,context=c.txt", "A=b,context="])
+def test_a_teacher_of_another_form_is_refused(text):
+    with pytest.raises(InvalidInputError, match="expected NAME=MODEL"):
+        TeacherSpec.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("c.md", "x", "expected a .txt"),
+        ("c.txt", " \n", "is empty"),
+        ("c.txt", b"\xff\xfe\xff", "cannot be read"),
+        ("c.json", "{", "is no JSON"),
+        ("c.json", "[]", "expected an object"),
+        ("c.json", '{"q": 1}', "expected an object"),
+    ],
+)
+def test_a_context_file_that_cannot_be_used_says_why(tmp_path, name, content, says):
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(ContextError, match=says):
+        read_context(tmp_path / name)
+
+
+def test_a_model_named_twice_is_loaded_once(given, monkeypatch):
+    monkeypatch.chdir(given)
+    specs = [TeacherSpec("A", f"{given}/student"), TeacherSpec("B", "other"), TeacherSpec("C", "./other")]
+    student, teachers = load_models("student", specs, device="cpu")
+    assert teachers["A"].model is student
+    assert teachers["B"].model is teachers["C"].model is not student
