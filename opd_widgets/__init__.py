@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from opd_widgets.models import contexts
     from opd_widgets.models.hf import HFModel
     from opd_widgets.models.protocol import Sampling
+    from opd_widgets.models.server import ServerModel
     from opd_widgets.models.teacher import Teacher
+    from opd_widgets.scoring.from_tracks import scores_from_tracks
     from opd_widgets.scoring.panel import Options
     from opd_widgets.scoring.run import score_to
     from opd_widgets.scoring.sample import sample_rollouts
@@ -49,6 +51,7 @@ _HOME = {
     "RolloutList": "widgets.rollout_list",
     "Sampling": "models.protocol",
     "Scores": "data.scores",
+    "ServerModel": "models.server",
     "SignalSettings": "measures.signal",
     "Teacher": "models.teacher",
     "TokenPanel": "widgets.token_panel",
@@ -60,6 +63,7 @@ _HOME = {
     "read_rollouts": "data.readers",
     "sample_rollouts": "scoring.sample",
     "score": "scoring.score",
+    "scores_from_tracks": "scoring.from_tracks",
     "score_to": "scoring.run",
     "write_page": "widgets.page",
     "write_rollouts": "data.readers.own",
@@ -80,6 +84,7 @@ __all__ = [
     "RolloutList",
     "Sampling",
     "Scores",
+    "ServerModel",
     "SignalSettings",
     "Teacher",
     "TokenPanel",
@@ -92,6 +97,7 @@ __all__ = [
     "sample_rollouts",
     "score",
     "score_to",
+    "scores_from_tracks",
     "write_page",
     "write_rollouts",
 ]

@@ -71,7 +71,7 @@ def wire_scores(scores: Scores, editable: Iterable[str] = (), generation: int = 
         rollouts.append(_rollout(rollout, item, offset, scores, prompts))
         offset += len(rollout)
     order = planes(scores)
-    top_k = min(TOP_K, *(item.student.topk.k for item in scores.items if item.student.topk), TOP_K)
+    top_k = columns_sent(scores)
     meta = {
         "version": VERSION,
         "generation": generation,
@@ -87,6 +87,13 @@ def wire_scores(scores: Scores, editable: Iterable[str] = (), generation: int = 
         "notes": list(scores.notes),
     }
     return {"meta": meta, **_buffers(scores, order, top_k)}
+
+
+def columns_sent(scores: Scores) -> int:
+    """Return how many columns of top-k to send; 0 where some track came without."""
+    tracks = [track for item in scores.items for track in (item.student, *(t.track for t in item.teachers.values()))]
+    widths = [0 if track.topk is None else track.topk.k for track in tracks]
+    return min([TOP_K, *widths]) if widths else 0
 
 
 def _teachers(scores: Scores, editable: frozenset[str]) -> list[dict[str, Any]]:

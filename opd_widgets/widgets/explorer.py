@@ -12,13 +12,14 @@ import traitlets
 from opd_widgets.data.rollout import Rollout
 from opd_widgets.data.scores import Scores
 from opd_widgets.errors import InvalidInputError
+from opd_widgets.scoring.from_tracks import scores_from_tracks
 from opd_widgets.scoring.panel import Options, Panel
 from opd_widgets.scoring.score import score
 from opd_widgets.widgets._base import ScoresWidget, bundle
 from opd_widgets.widgets._live import LiveScoring, Progress
 from opd_widgets.widgets._requests import EditRequests
 from opd_widgets.widgets._rpc import Rpc
-from opd_widgets.widgets._traits import TOP_K
+from opd_widgets.widgets._traits import columns_sent
 from opd_widgets.widgets._wire_live import wire_live
 
 if TYPE_CHECKING:
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
 class Explorer(ScoresWidget):
     """Look at rollouts token by token, switch teachers and signals, edit a context and see the colours follow.
 
-    With scores alone it only reads. With a student and teachers it also scores: contexts can be edited in the view, or
-    from Python with `set_context`. Given rollouts in place of scores, it scores them first.
+    With scores alone it only reads, and so it does with rollouts that bring their own log-probabilities. With a student
+    and teachers it also scores: contexts can be edited in the view, or from Python with `set_context`. Given rollouts
+    in place of scores, it scores them first.
 
     Example:
         >>> lab = opd.demo()
@@ -64,10 +66,7 @@ class Explorer(ScoresWidget):
     ) -> None:
         panel = _panel(scores, student, teachers, options)
         if not isinstance(scores, Scores):
-            if panel is None:
-                msg = "found rollouts alone, expected Explorer(rollouts, student, teachers), or Explorer(scores)"
-                raise InvalidInputError(msg)
-            scores = score(scores, panel.student, panel.teachers, options=panel.options)
+            scores = _made(scores, panel)
         self._panel = panel
         self._publishing = threading.RLock()
         self._live = None if panel is None else LiveScoring(scores, panel, self._publish)
@@ -154,10 +153,23 @@ class Explorer(ScoresWidget):
             live = self._live
             if live is None:
                 return
-            top_k = min(TOP_K, live.panel.options.top_k)
+            top_k = columns_sent(live.scores)
             with self.hold_sync():
                 self.live = {**wire_live(live, top_k), "generation": self.generation}
                 self.job = asdict(progress)
+
+
+def _made(rollouts: Sequence[Rollout], panel: Panel | None) -> Scores:
+    """Score rollouts; without models, take the log-probabilities they came with."""
+    if panel is not None:
+        return score(rollouts, panel.student, panel.teachers, options=panel.options)
+    if not any(rollout.tracks for rollout in rollouts):
+        msg = (
+            "found rollouts alone and no log-probabilities with them, expected Explorer(rollouts, student, teachers), "
+            "Explorer(scores), or a dump with log-probabilities"
+        )
+        raise InvalidInputError(msg)
+    return scores_from_tracks(rollouts)
 
 
 def _panel(
