@@ -37,7 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--lab", choices=("arithmetic", "smollm2"), default="arithmetic", help="which lab (arithmetic)")
     demo.add_argument("--no-lab", action="store_true", help="stop before JupyterLab")
     demo.add_argument("--no-browser", action="store_true", help="start JupyterLab and open no browser")
-    demo.add_argument("--json", action="store_true", help="print JSON and stop before JupyterLab")
+    demo.add_argument("--json", action="store_true", help="print JSON and write the page, no JupyterLab")
     demo.set_defaults(run=_demo)
     _add_score(commands)
     return parser

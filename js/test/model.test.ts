@@ -119,6 +119,18 @@ function wire() {
 }
 
 describe("rpc", () => {
+  it("says what to do where the kernel is gone", async () => {
+    const closed = {
+      send() {
+        throw new Error("Cannot send");
+      },
+      listen: () => () => {},
+    };
+    const rpc = createRpc(closed, new AbortController().signal);
+    const asked = rpc.request("reset_context", {}, new AbortController().signal);
+    await expect(asked).rejects.toThrow("run its cell again");
+  });
+
   it("resolves by id and ignores what is not its own", async () => {
     const { rpc, sent, answer } = wire();
     const waiting = rpc.request("set_context", { text: "a" }, new AbortController().signal);

@@ -11,7 +11,7 @@ from opd_widgets.data.retokenise import render_ids
 from opd_widgets.data.scores import TeacherInfo
 from opd_widgets.errors import ContextError, InvalidInputError
 from opd_widgets.models.contexts import Context
-from opd_widgets.models.protocol import Model
+from opd_widgets.models.protocol import Model, TokenScorer, is_scorer
 
 if TYPE_CHECKING:
     from opd_widgets.data.rollout import Rollout
@@ -39,7 +39,8 @@ class Teacher:
     """A model and a context: what the teacher sees before the student's own response tokens.
 
     Args:
-        model: who is asked. The student's own model makes a self-distillation teacher.
+        model: who is asked. The student's own model makes a self-distillation teacher; an `opd.ServerModel` is asked
+            over HTTP.
         context: privileged text; None for an external teacher that sees what the student sees.
         chat_template_kwargs: passed to the teacher's own chat template (`enable_thinking=False`, say).
         description: one line for people; by default made from the context.
@@ -49,16 +50,17 @@ class Teacher:
 
     """
 
-    model: Model
+    model: Model | TokenScorer
     context: Context | None = None
     chat_template_kwargs: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     description: str = ""
 
     def __post_init__(self) -> None:
         """Refuse a string where a model or a context belongs: the two commonest slips."""
-        if not isinstance(self.model, Model):
+        if not is_scorer(self.model) and not isinstance(self.model, Model):
             kind = type(self.model).__name__
-            msg = f"found a teacher's model of type {kind}, expected a Model such as opd.HFModel(path)"
+            wanted = "a Model such as opd.HFModel(path) or opd.ServerModel(url, name)"
+            msg = f"found a teacher's model of type {kind}, expected {wanted}"
             raise InvalidInputError(msg)
         if self.context is not None and not isinstance(self.context, Context):
             msg = (

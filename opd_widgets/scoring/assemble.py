@@ -28,12 +28,22 @@ _PAIR = ("reverse_kl", "forward_kl", "jsd", "skew_reverse_kl", "clipped_kl", "st
 
 @dataclass(frozen=True)
 class Asked:
-    """Who was asked and how: what a track says of itself."""
+    """Who was asked and how: what a track says of itself.
+
+    Args:
+        student: of the student's track.
+        teachers: of the teachers' tracks, by name.
+        settings: parameters of the signals.
+        top_k: how many of the likeliest tokens.
+        scorers: teachers that give no full distribution, by name.
+
+    """
 
     student: Provenance
     teachers: Mapping[str, Provenance]
     settings: SignalSettings
     top_k: int
+    scorers: frozenset[str] = frozenset()
 
 
 def assemble(task: Task, first: int, columns: Mapping[str, Columns], asked: Asked) -> RolloutScores:
@@ -59,8 +69,9 @@ def assemble(task: Task, first: int, columns: Mapping[str, Columns], asked: Aske
     scored = {}
     for name, prompt in task.prompts.items():
         theirs = columns.get(name, {})
-        track = build.track(theirs, asked.teachers[name], prompt.ids)
-        both = replace(measured, **_own(build, theirs, track))
+        whole = name not in asked.scorers
+        track = build.track(theirs, asked.teachers[name], prompt.ids, entropy=whole)
+        both = replace(measured, **_own(build, theirs, track, _PAIR if whole else ()))
         scored[name] = TeacherScores(
             track=track,
             at_student_top=build.matrix(theirs, "at_student_top"),
@@ -73,10 +84,10 @@ def assemble(task: Task, first: int, columns: Mapping[str, Columns], asked: Aske
     return RolloutScores(own, compute_signals(measured, asked.settings, per_teacher=False), scored)
 
 
-def _own(build: _Builder, columns: Columns, track: LogprobTrack) -> dict[str, Any]:
+def _own(build: _Builder, columns: Columns, track: LogprobTrack, pair: tuple[str, ...]) -> dict[str, Any]:
     """Return what one teacher adds to the measurements."""
     return {
-        **{name: build.column(columns, name) for name in _PAIR},
+        **{name: build.column(columns, name) for name in pair},
         "teacher_logprob": track.logprobs,
         "teacher_entropy": track.entropy,
         "teacher_rank": build.column(columns, "rank"),
@@ -113,13 +124,18 @@ class _Builder:
             ids[self.first :] = columns["top_ids"]
         return TopK(ids, logprobs)
 
-    def track(self, columns: Columns, provenance: Provenance, prompt: NDArray[np.int32] | None) -> LogprobTrack:
+    def track(
+        self, columns: Columns, provenance: Provenance, prompt: NDArray[np.int32] | None, *, entropy: bool = True
+    ) -> LogprobTrack:
+        censored = np.zeros(self.length, bool)
+        censored[self.first :] = columns.get("censored", False)
         rank = self.column(columns, "rank")
         return LogprobTrack(
             self.column(columns, "logprob"),
             rank=np.nan_to_num(rank, nan=0).astype(np.int32),
-            entropy=self.column(columns, "entropy"),
+            entropy=self.column(columns, "entropy") if entropy else None,
             topk=self.top(columns),
+            censored=censored,
             provenance=provenance,
             context_hash=context_hash(prompt),
         )

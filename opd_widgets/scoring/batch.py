@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opd_widgets.scoring.assemble import Asked, assemble
-from opd_widgets.scoring.chunk import Ask, Columns, measure_student, measure_teacher
+from opd_widgets.scoring.chunk import Ask, Columns, logprobs_at, measure_student, measure_teacher
 from opd_widgets.scoring.panel import STUDENT, Panel
+from opd_widgets.scoring.served import Sequenced, ask_scorer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,11 +47,13 @@ def score_batch(tasks: Sequence[Task], panel: Panel, checkpoint: Checkpoint = la
         states = _hidden_states(rows, panel, checkpoint)
         ids = np.concatenate([row.ids for row in rows]).astype(np.int64)
         columns = _heads(states, ids, panel, checkpoint)
+        columns |= _served(rows, states[STUDENT], columns[STUDENT]["top_ids"], panel, checkpoint)
     asked = Asked(
         panel.student.provenance,
         {name: teacher.model.provenance for name, teacher in panel.teachers.items()},
         panel.options.settings,
         panel.options.top_k,
+        frozenset(panel.scorers),
     )
     records, end = [], 0
     for row in rows:
@@ -94,9 +97,8 @@ def _hidden_states(rows: Sequence[_Rows], panel: Panel, checkpoint: Checkpoint) 
     done: dict[tuple[int, tuple[bytes, ...]], Any] = {}
     states: dict[str, Any] = {}
     scored = [row for row in rows if row.count]
-    for who in (STUDENT, *panel.teachers):
+    for who, model in panel.local.items():
         checkpoint()
-        model = panel.model(who)
         prompts = [row.prompt(who) for row in scored]
         key = (id(model), tuple(prompt.tobytes() for prompt in prompts))
         if key not in done:
@@ -120,16 +122,38 @@ def _heads(states: Mapping[str, Any], ids: NDArray[np.int64], panel: Panel, chec
         checkpoint()
         logp, top, own = measure_student(student.head(states[STUDENT][here]), ask)
         parts[STUDENT].append(own)
-        for name, teacher in panel.teachers.items():
+        for name, teacher in panel.local.items():
+            if name == STUDENT:
+                continue
             checkpoint()
-            logits = teacher.model.head(states[name][here])
+            logits = teacher.head(states[name][here])
             parts[name].append(measure_teacher(logits, logp, top, panel.shared[name], ask))
     return {who: _concatenate(found) for who, found in parts.items()}
 
 
+def _served(rows: Sequence[_Rows], states: Any, top: NDArray[Any], panel: Panel, checkpoint: Checkpoint) -> ByWho:
+    """Return the columns of teachers behind servers, which are asked about the student's likeliest tokens too.
+
+    The student's log-probability of their likeliest tokens takes its head a second time: its rows are gone by then.
+    """
+    scored, columns = [row for row in rows if row.count], {}
+    for name, scorer in panel.scorers.items():
+        checkpoint()
+        sequences = [Sequenced(row.prompt(name), row.response, row.first) for row in scored]
+        columns[name] = ask_scorer(scorer, sequences, top, panel.shared[name], panel.options.top_k)
+    size = _rows_at_a_time(panel)
+    for start in range(0, len(top) if columns else 0, size):
+        here = slice(start, start + size)
+        checkpoint()
+        logits = panel.student.head(states[here])
+        for found in columns.values():
+            found["student_at_top"][here] = logprobs_at(logits, found["top_ids"][here])
+    return columns
+
+
 def _rows_at_a_time(panel: Panel) -> int:
     """Return how many vocabulary rows to hold: measuring takes about ten arrays of this size."""
-    widest = max(panel.model(who).vocab_size for who in (STUDENT, *panel.teachers))
+    widest = max(model.vocab_size for model in panel.local.values())
     return max(1, min(panel.options.chunk_tokens, CHUNK_BYTES // (4 * widest)))
 
 

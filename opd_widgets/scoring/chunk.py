@@ -80,6 +80,14 @@ def measure_teacher(logits: Array, student: Array, student_top: Array, shared: i
     return _numpy(_concatenate(parts))
 
 
+def logprobs_at(logits: Array, ids: NDArray[np.integer]) -> NDArray[np.float32]:
+    """Return log-probabilities at ids [n, K] from logits [n, V]; NaN where an id is -1 or has no row."""
+    xp = array_namespace(logits)
+    wanted = xp.asarray(np.asarray(ids, np.int64), device=device(logits))
+    parts = [_at(Distribution.of_logits(logits[here, :]).logp, wanted[here, :]) for here in _row_blocks(logits)]
+    return np.asarray(to_device(xp.concat(parts, axis=0), "cpu"))
+
+
 def _row_blocks(logits: Array) -> Iterator[slice]:
     """Yield slices of rows small enough that the arrays measuring makes of them stay in the processor's cache."""
     rows = max(1, BLOCK // logits.shape[-1])
@@ -122,7 +130,7 @@ def _pair_columns(
 def _at(logp: Array, ids: Array) -> Array:
     """Return log-probabilities at ids [n, K], NaN where the model has no such row."""
     xp = array_namespace(logp)
-    known = ids < logp.shape[-1]
+    known = (ids >= 0) & (ids < logp.shape[-1])
     values = take(logp, xp.where(known, ids, xp.zeros_like(ids)))
     return xp.where(known, values, xp.full_like(values, float("nan")))
 

@@ -15,7 +15,7 @@ from opd_widgets.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from opd_widgets.models.contexts import Context
-    from opd_widgets.models.protocol import Model
+    from opd_widgets.models.protocol import LanguageModel
     from opd_widgets.models.teacher import Teacher
     from opd_widgets.scoring.panel import Panel
     from opd_widgets.scoring.prepare import Task
@@ -59,7 +59,7 @@ def identity_of(panel: Panel, tasks: Sequence[Task]) -> dict[str, Any]:
     return plain
 
 
-def _model(model: Model) -> dict[str, Any]:
+def _model(model: LanguageModel) -> dict[str, Any]:
     return {
         "name": model.name,
         "vocab_size": model.vocab_size,
@@ -69,7 +69,7 @@ def _model(model: Model) -> dict[str, Any]:
     }
 
 
-def _answers(model: Model) -> list[list[float]] | None:
+def _answers(model: LanguageModel) -> list[list[float]] | None:
     if not hasattr(model, "hidden") or not hasattr(model, "head"):
         return None
     ids = np.arange(min(PROBED, model.tokenizer.size), dtype=np.int32)

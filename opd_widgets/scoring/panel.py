@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from opd_widgets.errors import InvalidInputError
 from opd_widgets.measures.signal import SignalSettings
-from opd_widgets.models.protocol import Model
+from opd_widgets.models.protocol import LanguageModel, Model, TokenScorer, is_scorer
 from opd_widgets.models.teacher import Teacher
 from opd_widgets.models.tokenizer import check_same_tokens
 
@@ -98,6 +98,12 @@ class Panel:
         if not isinstance(teachers, Mapping):
             msg = f"found teachers of type {type(teachers).__name__}, expected a mapping from name to opd.Teacher"
             raise InvalidInputError(msg)
+        if is_scorer(student):
+            msg = (
+                f"found a student of type {type(student).__name__}, whose hidden states are not here; expected a local "
+                "Model such as opd.HFModel(path). A server's model can be a teacher"
+            )
+            raise InvalidInputError(msg)
         if not isinstance(student, Model):
             msg = f"found a student of type {type(student).__name__}, expected a Model such as opd.HFModel(path)"
             raise InvalidInputError(msg)
@@ -127,6 +133,18 @@ class Panel:
         one = {teacher: self.teachers[teacher]}
         return Panel(self.student, one, self.options, {teacher: self.shared[teacher]})
 
-    def model(self, who: str) -> Model:
+    def model(self, who: str) -> LanguageModel:
         """Return the model of a teacher, or the student's for `STUDENT`."""
         return self.student if who == STUDENT else self.teachers[who].model
+
+    @property
+    def local(self) -> dict[str, Model]:
+        """Those whose hidden states are here, the student first under `STUDENT`, by name."""
+        models = {STUDENT: self.student, **{name: teacher.model for name, teacher in self.teachers.items()}}
+        return {name: model for name, model in models.items() if not is_scorer(model) and isinstance(model, Model)}
+
+    @property
+    def scorers(self) -> dict[str, TokenScorer]:
+        """Teachers that score token by token and give no full distribution, by name."""
+        models = {name: teacher.model for name, teacher in self.teachers.items()}
+        return {name: model for name, model in models.items() if is_scorer(model)}

@@ -14,7 +14,7 @@ from opd_widgets.errors import InvalidInputError, LengthLimitError, RolloutError
 from opd_widgets.models.teacher import Prompt
 
 if TYPE_CHECKING:
-    from opd_widgets.models.protocol import Ids, Model
+    from opd_widgets.models.protocol import Ids, LanguageModel, Model
     from opd_widgets.scoring.panel import Panel
 
 
@@ -58,7 +58,7 @@ def _known(ids: Ids | None) -> Ids:
     return np.zeros(0, np.int32) if ids is None else ids
 
 
-def _check_ids(rollout: Rollout, who: str, model: Model, prompt: Ids) -> None:
+def _check_ids(rollout: Rollout, who: str, model: LanguageModel, prompt: Ids) -> None:
     """Refuse ids the model has no row for: its embedding would fail far from here, or make a number up."""
     for part, ids in (("prompt", prompt), ("response", rollout.response_ids)):
         if ids is not None and len(ids) and int(ids.max()) >= model.vocab_size:

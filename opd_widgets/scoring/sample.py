@@ -15,17 +15,20 @@ from opd_widgets.data.question import Question
 from opd_widgets.data.retokenise import render_ids
 from opd_widgets.data.rollout import Outcome, Rollout
 from opd_widgets.errors import InvalidInputError, LengthLimitError
-from opd_widgets.models.protocol import Generation, Ids, Model, Sampling
+from opd_widgets.models.protocol import Generation, Generator, Ids, Model, Sampling, is_scorer
 
 Verifier = Callable[[Question, str], bool]
 
 
+DEFAULT_NEW_TOKENS = 512
+
+
 def sample_rollouts(
     questions: Sequence[Question],
-    student: Model,
+    student: Generator,
     *,
     n: int = 4,
-    max_new_tokens: int = 512,
+    max_new_tokens: int | None = None,
     seed: int = 0,
     verifier: Verifier | None = None,
     sampling: Sampling | None = None,
@@ -42,7 +45,8 @@ def sample_rollouts(
         questions: what is asked; no two of one id.
         student: who answers.
         n: rollouts a question.
-        max_new_tokens: a response this long is cut and marked "truncated".
+        max_new_tokens: a response this long is cut and marked "truncated"; by default 512, or what the student has room
+            for after the longest prompt.
         seed: any whole number.
         verifier: judges (question, response text); where it raises, the rollout is "unverified". Where it raises every
             time, a warning says why.
@@ -56,18 +60,19 @@ def sample_rollouts(
 
     """
     questions = _questions(questions)
-    _check_arguments(student, verifier, sampling, {"n": n, "max_new_tokens": max_new_tokens, "batch_rows": batch_rows})
+    asked = DEFAULT_NEW_TOKENS if max_new_tokens is None else max_new_tokens
+    _check_arguments(student, verifier, sampling, {"n": n, "max_new_tokens": asked, "batch_rows": batch_rows})
     prompts = [render_ids(question.messages, student.tokenizer, {}) for question in questions]
-    _check_room(questions, prompts, student, max_new_tokens)
+    if max_new_tokens is None and student.limit is not None:
+        asked = max(1, min(asked, student.limit - max(map(len, prompts))))
+    _check_room(questions, prompts, student, asked)
     judging = _Judging(verifier)
     metadata = {} if sampling is None or sampling == Sampling() else {"sampling": asdict(sampling)}
     rollouts: list[Rollout] = []
     per_batch = max(1, batch_rows // n)
     for start in range(0, len(questions), per_batch):
         some, their = questions[start : start + per_batch], prompts[start : start + per_batch]
-        drawn = student.generate(
-            their, n=n, max_new_tokens=max_new_tokens, seed=batch_seed(seed, some[0].id), sampling=sampling
-        )
+        drawn = student.generate(their, n=n, max_new_tokens=asked, seed=batch_seed(seed, some[0].id), sampling=sampling)
         for question, prompt, generations in zip(some, their, drawn, strict=True):
             for index, generation in enumerate(generations):
                 rollout = _rollout(question, index, prompt, generation, student, metadata)
@@ -110,7 +115,7 @@ def _questions(questions: Any) -> list[Question]:
 
 
 def _check_arguments(student: object, verifier: object, sampling: object, sizes: Mapping[str, object]) -> None:
-    if not isinstance(student, Model):
+    if not is_scorer(student) and not isinstance(student, Model):
         msg = f"found {type(student).__name__}, expected a Model such as opd.HFModel(path) as the student"
         raise InvalidInputError(msg)
     if verifier is not None and not callable(verifier):
@@ -125,19 +130,20 @@ def _check_arguments(student: object, verifier: object, sampling: object, sizes:
             raise InvalidInputError(msg)
 
 
-def _check_room(questions: Sequence[Question], prompts: Sequence[Ids], student: Model, new: int) -> None:
+def _check_room(questions: Sequence[Question], prompts: Sequence[Ids], student: Generator, new: int) -> None:
     for question, prompt in zip(questions, prompts, strict=True):
         if student.limit is not None and len(prompt) + new > student.limit:
+            room = student.limit - len(prompt)
+            way = f"Ask for at most {room} new tokens" if room > 0 else "The prompt alone leaves no room: shorten it"
             msg = (
                 f"{student.name!r} takes {student.limit} tokens and question {question.id!r} needs {len(prompt) + new}:"
-                f" a prompt of {len(prompt)}, and max_new_tokens={new}. Nothing is cut. Ask for at most "
-                f"{max(student.limit - len(prompt), 0)} new tokens, or choose a longer model"
+                f" a prompt of {len(prompt)}, and max_new_tokens={new}. Nothing is cut. {way}, or choose a longer model"
             )
             raise LengthLimitError(msg)
 
 
 def _rollout(  # noqa: PLR0917 - private, called once
-    question: Question, index: int, prompt: Ids, drawn: Generation, student: Model, metadata: Mapping[str, Any]
+    question: Question, index: int, prompt: Ids, drawn: Generation, student: Generator, metadata: Mapping[str, Any]
 ) -> Rollout:
     return Rollout(
         id=f"{question.id}/{index}",
@@ -151,7 +157,7 @@ def _rollout(  # noqa: PLR0917 - private, called once
     )
 
 
-def response_text(response: Ids, student: Model) -> str:
+def response_text(response: Ids, student: Generator) -> str:
     """Return a response's text without the token that ended it."""
     ids = response[:-1] if len(response) and int(response[-1]) in student.tokenizer.end_ids else response
     return student.tokenizer.decode(ids)

@@ -8,15 +8,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from tqdm.auto import tqdm
+from tqdm import tqdm  # as text: a notebook's bar leaves a widget behind that is gone when the page is reloaded
 
-from opd_widgets.data.retokenise import render_ids
+from opd_widgets.data.retokenise import DIFFERS, render_ids
 from opd_widgets.data.scores import RolloutScores, Scores
 from opd_widgets.scoring.batch import Checkpoint, score_batch
 from opd_widgets.scoring.noise import noise_bands
 from opd_widgets.scoring.panel import Options, Panel
 from opd_widgets.scoring.plan import plan_batches
 from opd_widgets.scoring.prepare import Task, check_rollouts, make_task
+from opd_widgets.scoring.served import what_servers_lack
 
 if TYPE_CHECKING:
     from opd_widgets.data.piece import Piece
@@ -80,7 +81,7 @@ def score(
         questions={rollout.question: _title(rollout) for rollout in ready if rollout.question},
         noise=_noise(tasks, done, panel, noise_rollouts),
         settings=panel.options.to_dict(),
-        notes=(*compare_provenance(panel), *compare_prompts(ready, panel)),
+        notes=(*compare_provenance(panel), *compare_prompts(ready, panel), *compare_texts(ready)),
     )
 
 
@@ -144,7 +145,10 @@ def top_ids(item: RolloutScores) -> set[int]:
 
 
 def compare_provenance(panel: Panel) -> tuple[str, ...]:
-    """Return a warning a teacher whose log-probabilities come from another kind of computation, and issue it."""
+    """Return a warning a teacher whose log-probabilities come from another kind of computation, and issue it.
+
+    What a teacher behind a server cannot say is noted without a warning.
+    """
     notes = []
     for name, teacher in panel.teachers.items():
         unlike = panel.student.provenance.differences(teacher.model.provenance)
@@ -152,7 +156,18 @@ def compare_provenance(panel: Panel) -> tuple[str, ...]:
             notes.append(f"{name} and the student are not alike in {'; '.join(unlike)}: small differences may be that")
     for note in notes:
         warnings.warn(note, stacklevel=3)
-    return tuple(notes)
+    return (*notes, *what_servers_lack(panel.scorers, panel.options.top_k))
+
+
+def compare_texts(rollouts: Sequence[Rollout]) -> tuple[str, ...]:
+    """Return a note, and issue it, where text made into ids does not come back: unknown characters, say."""
+    places = [f"{r.id!r}: {r.metadata[DIFFERS]}" for r in rollouts if DIFFERS in r.metadata]
+    if not places:
+        return ()
+    which = f"{len(places)} of {len(rollouts)} rollouts"
+    note = f"the text of {which} does not come back from its tokens; first in {places[0]}"
+    warnings.warn(note, stacklevel=3)
+    return (note,)
 
 
 def compare_prompts(rollouts: Sequence[Rollout], panel: Panel) -> tuple[str, ...]:

@@ -9,8 +9,8 @@ import anywidget
 import traitlets
 
 from opd_widgets.data.scores import Scores
-from opd_widgets.errors import InvalidInputError
-from opd_widgets.measures.signals import get_signal
+from opd_widgets.errors import InvalidInputError, MissingSignalError
+from opd_widgets.measures.signals import REGISTRY, get_signal
 from opd_widgets.widgets._traits import ScoresTrait
 
 STATIC = Path(__file__).resolve().parent.parent / "static"
@@ -62,6 +62,7 @@ class ScoresWidget(anywidget.AnyWidget):
             msg = f"found {kind}, expected opd.Scores as opd.score(rollouts, student, teachers) returns them"
             raise InvalidInputError(msg)
         traits.setdefault("teacher", next(iter(scores.teachers), ""))
+        traits.setdefault("signal", _first_signal(scores))
         super().__init__(scores=scores, **traits)
 
     def __repr__(self) -> str:
@@ -90,6 +91,8 @@ class ScoresWidget(anywidget.AnyWidget):
         self.rollout = min(self.rollout, max(0, len(self.scores) - 1))
         if self.teacher not in self.scores.teachers:
             self.teacher = next(iter(self.scores.teachers), "")
+        if self.signal not in _signals(self.scores):
+            self.signal = _first_signal(self.scores)
 
     @traitlets.validate("rollout")
     def _check_rollout(self, proposal: dict[str, Any]) -> int:
@@ -115,4 +118,23 @@ class ScoresWidget(anywidget.AnyWidget):
 
     @traitlets.validate("signal")
     def _check_signal(self, proposal: dict[str, Any]) -> str:
-        return get_signal(str(proposal["value"])).name
+        signal = get_signal(str(proposal["value"]))
+        if signal.name not in _signals(self.scores):
+            reason = signal.reason or f"it needs {', '.join(signal.needs).replace('_', ' ')}, not measured here"
+            msg = (
+                f"signal {signal.name!r} is not available in these scores: {reason}. There are {_signals(self.scores)}"
+            )
+            raise MissingSignalError(msg)
+        return signal.name
+
+
+def _signals(scores: Scores) -> list[str]:
+    """Return the signals these scores have, in registry order."""
+    first = scores.items[:1]
+    held = {name for item in first for name in item.signals}
+    held |= {name for item in first for teacher in item.teachers.values() for name in teacher.signals}
+    return [name for name in REGISTRY if name in held or not scores.items]
+
+
+def _first_signal(scores: Scores) -> str:
+    return next(iter(_signals(scores)), "advantage")

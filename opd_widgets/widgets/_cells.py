@@ -31,8 +31,8 @@ def _wire(cells: Sequence[Cell]) -> dict[str, Any]:
 
 
 def label(pieces: Sequence[Piece]) -> str:
-    """Return a response in short: one line, without special tokens."""
-    return one_line("".join(cell.text for cell in display_cells(pieces) if cell.kind != SPECIAL))
+    """Return a response in short: one line, with a space where a special token stood."""
+    return one_line("".join(" " if cell.kind == SPECIAL else cell.text for cell in display_cells(pieces)))
 
 
 def one_line(text: str) -> str:

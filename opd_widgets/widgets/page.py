@@ -13,7 +13,7 @@ from typing import Any
 
 from opd_widgets.data.plain import json_text
 from opd_widgets.data.whole_file import whole_file
-from opd_widgets.errors import MissingDependencyError
+from opd_widgets.errors import InvalidInputError, MissingDependencyError
 from opd_widgets.widgets._base import STATIC, ScoresWidget
 
 _TRAITS = ("scores", "live", "rollout", "token", "teacher", "signal")
@@ -46,6 +46,10 @@ def write_page(widget: ScoresWidget, path: str | Path, title: str = "opd_widgets
 
 def page_html(widget: ScoresWidget, title: str = "opd_widgets") -> str:
     """Return the page as text; see `write_page`."""
+    if not isinstance(widget, ScoresWidget):
+        kind = type(widget).__name__
+        msg = f"found {kind}, expected a widget such as opd.Explorer(scores)"
+        raise InvalidInputError(msg)
     stem = _stem(widget)
     state = widget.get_state(list(_TRAITS))
     page = {"widget": stem, "state": {**state, "job": {**_NO_JOB}}}

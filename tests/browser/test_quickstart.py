@@ -49,12 +49,12 @@ def test_quickstart(lab_page, lab, scores):
     root = seen.explorer(page)
     meta = seen.meta_of(scores)
     rollout = next(i for i, r in enumerate(scores.rollouts) if r.outcome == "incorrect")
-    question = next(q for q in lab.questions if q.id == scores.rollouts[rollout].question)
+    own_working = scores.rollouts[rollout].response_text.removeprefix("<think>").partition("</think>")[0]
 
-    # the notebook's own edit: a wrong solution passed off as right
+    # the notebook's own edit: the rollout's own wrong working passed off as right
     status = root.locator(".opd-job-status")
     status.filter(has_text="rescored in").wait_for()
-    misled = with_context(lab, scores, rollout, f"Right: {question.wrong_solution}")
+    misled = with_context(lab, scores, rollout, f"Right: {own_working}")
     seen.expect(root, seen.wanted(misled, 0, "Self-1C", meta))
 
     # one key switches the teacher, without Python

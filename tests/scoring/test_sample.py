@@ -126,3 +126,10 @@ def test_a_verifier_that_sometimes_raises_warns_of_nothing():
 def test_arguments_of_another_kind_are_named(options, said):
     with pytest.raises(InvalidInputError, match=said):
         draw(**options)
+
+
+def test_by_default_a_response_may_take_the_room_there_is():
+    (rollout,) = opd.sample_rollouts([opd.Question("q", "1+2=?")], tiny.model(0), n=1)
+    assert len(rollout) <= 256 - rollout.prompt_len
+    with pytest.raises(LengthLimitError, match="The prompt alone leaves no room"):
+        opd.sample_rollouts([opd.Question("q", "a" * 300)], tiny.model(0), n=1)

@@ -206,6 +206,12 @@ def test_text_is_tokenised_and_says_so():
     assert scored.rollouts[0].response_ids.tolist() == tiny.model(0).tokenizer.encode("3").tolist()
 
 
+def test_characters_the_tokenizer_lacks_are_said():
+    text = opd.Rollout(id="t", prompt_text="1+2=?", response_text="3é", text_source="text")
+    with pytest.warns(UserWarning, match=r"1 of 1 rollouts does not come back from its tokens; first in 't'"):
+        assert opd.score([text], tiny.model(0), {}, progress=False).notes
+
+
 def test_a_conversation_counts_only_the_students_turns():
     turns = [
         opd.Message("user", "2+3?"), opd.Message("assistant", "5"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import opd_widgets as opd
-from opd_widgets.errors import Cancelled, ContextError, InvalidInputError, LengthLimitError
+from opd_widgets.errors import Cancelled, ContextError, InvalidInputError, LengthLimitError, MissingSignalError
 from tests import tiny
 
 QUESTIONS = [opd.Question("q1", "1+2=?"), opd.Question("q2", "what is 10-7?")]
@@ -100,6 +100,29 @@ def test_infinite_and_missing_values_cross_as_they_are():
     scores = opd.score([rollout], tiny.model(0), {"t": opd.Teacher(tiny.model(1))}, progress=False)
     state = opd.Explorer(scores).get_state()
     assert np.isnan(plane(state, "advantage", "t")[0])
+
+
+def test_a_signal_that_is_not_there_is_refused_with_the_reason(explorer, lab):
+    with pytest.raises(MissingSignalError, match="'alignment' is not available in these scores: needs success"):
+        explorer.signal = "alignment"
+    alone = opd.Explorer(opd.score(lab[0], lab[1], {}, progress=False))
+    assert alone.signal == "student_entropy"
+    explorer.signal = "reverse_kl"
+    explorer.scores = alone.scores
+    assert explorer.signal == "student_entropy"
+
+
+def test_labels_keep_what_special_tokens_kept_apart():
+    ids = [7, 8, 4, 8, 1]  # b c <a> c <eos>
+    rollout = opd.Rollout(
+        id="r", prompt_ids=[3], response_ids=ids, messages=[opd.Message("user", "mine")], question="q"
+    )
+    other = opd.Rollout(id="s", prompt_ids=[3], response_ids=ids, messages=[opd.Message("user", "its")], question="q")
+    rows = opd.Explorer(opd.score([rollout, other], tiny.model(0), {}, progress=False)).get_state()["scores"]["meta"][
+        "rollouts"
+    ]
+    assert rows[0]["label"] == "bc c"
+    assert [row["title"] for row in rows] == ["mine", "its"]
 
 
 def test_selection_is_checked_and_the_error_names_the_choices(explorer):

@@ -61,6 +61,11 @@ def test_the_bundle_is_the_widgets_own(html):
     assert block(html, "bundle") == (_base.STATIC / "explorer.js").read_text()
 
 
+def test_a_page_is_made_of_a_widget():
+    with pytest.raises(InvalidInputError, match="found str, expected a widget"):
+        opd.write_page("scores", "page.html")
+
+
 def test_an_unbuilt_checkout_says_what_to_run(monkeypatch, tmp_path):
     monkeypatch.setattr(page, "STATIC", tmp_path)
     scores = opd.score([opd.Rollout(id="r", prompt_ids=[3], response_ids=[9])], tiny.model(0), {}, progress=False)

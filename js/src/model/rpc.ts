@@ -67,8 +67,8 @@ export function createRpc(channel: Channel, life: AbortSignal): Rpc {
       return new Promise((resolve, reject) => {
         const abandon = (): void => {
           if (!pending.delete(id)) return;
-          channel.send({ kind: "cancel", id });
           reject(signal.reason);
+          channel.send({ kind: "cancel", id });
         };
         const settled = (): void => signal.removeEventListener("abort", abandon);
         pending.set(id, {
@@ -82,7 +82,14 @@ export function createRpc(channel: Channel, life: AbortSignal): Rpc {
           },
         });
         signal.addEventListener("abort", abandon, { once: true });
-        channel.send({ kind: "request", id, method, params });
+        try {
+          channel.send({ kind: "request", id, method, params });
+        } catch {
+          // The comm is closed: the kernel was restarted, or has died.
+          pending.delete(id);
+          settled();
+          reject(new RpcError("Disconnected", "the kernel no longer knows this view: run its cell again"));
+        }
       });
     },
   };

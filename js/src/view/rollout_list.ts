@@ -130,7 +130,7 @@ export function rolloutList(root: HTMLElement, actions: Actions): RolloutListVie
   };
   const controls = listControls(root, refresh, life.signal);
   const empty = h("p", { class: "opd-quiet opd-list-empty" }, "No rollout fits.");
-  root.append(controls.node, view.box, empty);
+  root.append(controls.node, empty, view.box);
   view.box.addEventListener("scroll", () => last && view.draw(last), { signal: life.signal, passive: true });
   view.box.addEventListener(
     "click",
@@ -140,7 +140,14 @@ export function rolloutList(root: HTMLElement, actions: Actions): RolloutListVie
     },
     { signal: life.signal },
   );
-  const resized = typeof ResizeObserver === "undefined" ? null : new ResizeObserver(() => last && view.draw(last));
+  const onResize = (): void => {
+    if (!last) return;
+    if (!shown) view.reveal(last.rollout); // a list that gets its height only now
+    shown ||= view.box.clientHeight > 0;
+    view.draw(last);
+  };
+  let shown = false;
+  const resized = typeof ResizeObserver === "undefined" ? null : new ResizeObserver(onResize);
   resized?.observe(view.box);
 
   return {
@@ -150,8 +157,11 @@ export function rolloutList(root: HTMLElement, actions: Actions): RolloutListVie
       const moved = changed(last, state, "rollout");
       const touched = moved || changed(last, state, "data", "signal", "teacher");
       last = state;
-      if (moved) view.reveal(state.rollout);
       if (touched) view.draw(state);
+      if (moved) {
+        view.reveal(state.rollout); // after the sheet has its height
+        view.draw(state);
+      }
     },
     move: (step) => last && actions.select({ rollout: view.step(last.rollout, step) }),
     destroy() {

@@ -11,6 +11,7 @@ import importlib
 import io
 import itertools
 import json
+import re
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _GZIP, _ZSTD, _PARQUET, _ZIP, _PICKLE = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1", b"PK\x03\x04", b"\x80"
 _HEAD = 4
+_ESCAPED = re.compile("[\udc80-\udcff]")  # how Python keeps a byte that is not UTF-8
 _ROWS = 64  # rows of a Parquet file decoded at a time: a row may hold a rollout of 32k tokens
 
 
@@ -84,7 +86,7 @@ def _opened(path: Path, stack: ExitStack, *, trust_pickle: bool) -> Iterator[Ent
     if head.startswith(_PICKLE):
         _check_trust(path, trust=trust_pickle)
         return _document(load_pickle(file))
-    return _json(stack.enter_context(io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace")))
+    return _json(stack.enter_context(io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape")))
 
 
 def _zstd(file: IO[bytes]) -> io.RawIOBase:
@@ -161,7 +163,10 @@ def _json(file: Iterable[str]) -> Iterator[Entry]:
             yield from _document(whole[0])
             return
     for number, line in itertools.chain(start, lines):
-        yield from _line(number, line)
+        if _ESCAPED.search(line):
+            yield Entry(number, f"line {number}", fault="its bytes are not UTF-8, which JSON is written in")
+        else:
+            yield from _line(number, line)
 
 
 def _parsed(text: str) -> tuple[object] | None:

@@ -151,3 +151,11 @@ def test_a_large_file_is_never_whole_in_memory(tmp_path, kind):
     tracemalloc.stop()
     assert count == size // 4000
     assert peak < size / 8
+
+
+def test_a_line_that_is_not_utf8_is_a_fault_and_not_guessed(tmp_path):
+    path = tmp_path / "latin.jsonl"
+    path.write_bytes(LINES + b"\n" + '{"prompt": "caf\u00e9"}'.encode("latin-1") + b"\n")
+    *good, bad = entries(path)
+    assert [entry.value for entry in good] == RECORDS
+    assert "not UTF-8" in bad.fault
