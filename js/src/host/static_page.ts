@@ -56,7 +56,8 @@ async function start(): Promise<void> {
     await widget.initialize?.({ model, signal, experimental: {} });
     await widget.render?.({ model, el, signal, host: {}, experimental: {} });
     // Alone on its page, the keys are the widget's from the start.
-    el.querySelector<HTMLElement>(".opd-strip, .opd-list")?.focus({ preventScroll: true });
+    const keys = el.querySelector<HTMLElement>(".opd-strip") ?? el.querySelector<HTMLElement>(".opd-list");
+    keys?.focus({ preventScroll: true });
   } catch (error) {
     el.textContent = `This page could not be shown: ${error instanceof Error ? error.message : String(error)}`;
     throw error;
