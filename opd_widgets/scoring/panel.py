@@ -36,7 +36,7 @@ class Options:
     """
 
     top_k: int = 20
-    chunk_tokens: int = 256
+    chunk_tokens: int = 1024
     batch_tokens: int = 8192
     batch_rows: int | None = None
     padding: Padding = "right"
