@@ -131,7 +131,7 @@ class HFModel:
         states = self._backbone(
             input_ids=tokens.to(self._device),
             attention_mask=None if same_length else attended.to(self._device),
-            position_ids=place.to(self._device),
+            position_ids=None if same_length else place.to(self._device),
             use_cache=False,
         ).last_hidden_state
         rows = np.concatenate([np.full(len(at), row) for row, at in enumerate(positions)])
