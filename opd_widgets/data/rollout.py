@@ -161,6 +161,13 @@ class Rollout:
         return np.ones(len(self), bool) if self.response_mask is None else self.response_mask
 
     @property
+    def asked(self) -> str:
+        """What the student was asked: the last user turn, or the prompt's text where turns are not known."""
+        if self.messages is None:
+            return self.prompt_text or ""
+        return next((turn.content for turn in reversed(self.messages) if turn.role == "user"), "")
+
+    @property
     def group(self) -> str:
         """What it shares with the rollouts of one question; its own id where it names no question."""
         return self.question or self.id

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from opd_widgets.data.whole_file import check_target
 from opd_widgets.demo import load
 from opd_widgets.errors import MissingDependencyError
+from opd_widgets.scoring.report import signed
 from opd_widgets.scoring.score import score
 from opd_widgets.scoring.summary import summarise
 from opd_widgets.widgets.explorer import Explorer
@@ -61,17 +62,13 @@ class Shown:
             f"{'mean advantage, nats a token':<30}{'correct':>10}{'incorrect':>11}",
         ]
         lines += [
-            f"  {row['teacher']:<28}{_signed(row['correct']):>10}{_signed(row['incorrect']):>11}"
+            f"  {row['teacher']:<28}{signed(row['correct']):>10}{signed(row['incorrect']):>11}"
             for row in self.table.to_dict("records")
         ]
         infinite = int(self.table["infinite"].sum()) if len(self.table) else 0
         if infinite:
             lines.append(f"  ({infinite} infinite values are in no mean)")
         return "\n".join([*lines, "", f"offline page: {self.page}"])
-
-
-def _signed(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:+.3f}".replace("-", "−")
 
 
 def show(lab: str, page: Path) -> Shown:

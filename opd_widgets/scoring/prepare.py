@@ -25,6 +25,12 @@ class Task:
     rollout: Rollout
     prompts: Mapping[str, Prompt]
 
+    @property
+    def length(self) -> int:
+        """Tokens of its longest prompt and the response: what a forward pass of it takes at most."""
+        prompts = (self.rollout.prompt_len, *(len(prompt.ids) for prompt in self.prompts.values()))
+        return max(prompts) + len(self.rollout)
+
 
 def check_rollouts(rollouts: Sequence[Rollout], student: Model) -> tuple[Rollout, ...]:
     """Return the rollouts with ids the student knows; text becomes ids here, and says so.

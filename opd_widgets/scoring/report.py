@@ -81,7 +81,7 @@ class Report:
         if rows:
             lines += ["", f"{'mean advantage, nats a token':<30}{'all':>9}{'correct':>10}{'incorrect':>11}"]
         for row in rows:
-            means = f"{_signed(row['all']):>9}{_signed(row['correct']):>10}{_signed(row['incorrect']):>11}"
+            means = f"{signed(row['all']):>9}{signed(row['correct']):>10}{signed(row['incorrect']):>11}"
             lines.append(f"  {row['teacher']:<28}{means}")
         infinite = int(self.table["infinite"].sum()) if rows else 0
         if infinite:
@@ -100,5 +100,6 @@ def _none_for_nan(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def _signed(value: float) -> str:
+def signed(value: float) -> str:
+    """Return a mean with its sign; a dash where there is none."""
     return "–" if math.isnan(value) else f"{value:+.3f}".replace("-", "−")

@@ -108,7 +108,7 @@ def _open(folder: Path, panel: Panel, tasks: Sequence[Task], notes: tuple[str, .
 def _manifest(panel: Panel, tasks: Sequence[Task], notes: tuple[str, ...], identity: dict[str, Any]) -> Manifest:
     options, student = panel.options, panel.student
     rollouts = [task.rollout for task in tasks]
-    plan = plan_batches([_length(task) for task in tasks], options.batch_tokens, options.batch_rows)
+    plan = plan_batches([task.length for task in tasks], options.batch_tokens, options.batch_rows)
     models = {"": student, **{name: teacher.model for name, teacher in panel.teachers.items()}}
     seeds = {rollout.metadata.get("seed") for rollout in rollouts}
     seed = seeds.pop() if len(seeds) == 1 else None
@@ -117,24 +117,13 @@ def _manifest(panel: Panel, tasks: Sequence[Task], notes: tuple[str, ...], ident
         teachers={name: teacher.info(name, student) for name, teacher in panel.teachers.items()},
         rollouts=tuple(rollout.id for rollout in rollouts),
         plan=tuple(map(tuple, plan)),
-        questions={rollout.question: _asked(rollout) for rollout in rollouts if rollout.question},
+        questions={rollout.question: rollout.asked for rollout in rollouts if rollout.question},
         settings=options.to_dict(),
         notes=notes,
         provenance={name: asdict(model.provenance) for name, model in models.items()},
         identity=identity,
         seed=seed if isinstance(seed, int) else None,
     )
-
-
-def _length(task: Task) -> int:
-    return max(task.rollout.prompt_len, *(len(p.ids) for p in task.prompts.values()), 0) + len(task.rollout)
-
-
-def _asked(rollout: Rollout) -> str:
-    """Return a question's text, as `opd.score` does: the last thing the user said."""
-    if rollout.messages is None:
-        return rollout.prompt_text or ""
-    return next((turn.content for turn in reversed(rollout.messages) if turn.role == "user"), "")
 
 
 def _score_batch(
@@ -149,7 +138,7 @@ def _score_batch(
 
 def _noise(tasks: Sequence[Task], panel: Panel, count: int) -> Mapping[str, float]:
     """Return the noise band as `opd.score` measures it, from a few rollouts of spread lengths."""
-    spread = sorted((i for i, task in enumerate(tasks) if len(task.rollout)), key=lambda i: _length(tasks[i]))
+    spread = sorted((i for i, task in enumerate(tasks) if len(task.rollout)), key=lambda i: tasks[i].length)
     if count < 1 or not spread:
         return {}
     places = np.unique(np.linspace(0, len(spread) - 1, count).round().astype(int))

@@ -78,7 +78,7 @@ def score(
         teachers={name: teacher.info(name, student) for name, teacher in panel.teachers.items()},
         items=done,
         pieces=pieces_of(ready, done, student),
-        questions={rollout.question: _title(rollout) for rollout in ready if rollout.question},
+        questions={rollout.question: rollout.asked for rollout in ready if rollout.question},
         noise=_noise(tasks, done, panel, noise_rollouts),
         settings=panel.options.to_dict(),
         notes=(*compare_provenance(panel), *compare_prompts(ready, panel), *compare_texts(ready)),
@@ -89,15 +89,10 @@ def iterate(
     tasks: Sequence[Task], panel: Panel, checkpoint: Checkpoint = lambda: None
 ) -> Iterator[tuple[int, RolloutScores]]:
     """Yield (index, scores) as batches end; `checkpoint` is called between steps and may raise to stop."""
-    lengths = [_longest(task) for task in tasks]
+    lengths = [task.length for task in tasks]
     for batch in plan_batches(lengths, panel.options.batch_tokens, panel.options.batch_rows):
         found = score_batch([tasks[i] for i in batch], panel, checkpoint)
         yield from zip(batch, found, strict=True)
-
-
-def _longest(task: Task) -> int:
-    prompts = [task.rollout.prompt_len, *(len(prompt.ids) for prompt in task.prompts.values())]
-    return max(prompts) + len(task.rollout)
 
 
 def _noise(tasks: Sequence[Task], done: Sequence[RolloutScores], panel: Panel, count: int) -> dict[str, float]:
@@ -105,7 +100,7 @@ def _noise(tasks: Sequence[Task], done: Sequence[RolloutScores], panel: Panel, c
 
     Each is scored beside a companion one token longer than any of them, so that batch size and padding both change.
     """
-    by_length = sorted((i for i, task in enumerate(tasks) if len(task.rollout)), key=lambda i: _longest(tasks[i]))
+    by_length = sorted((i for i, task in enumerate(tasks) if len(task.rollout)), key=lambda i: tasks[i].length)
     companion = _longer(tasks[by_length[-1]], panel) if by_length and count >= 1 else None
     if companion is None:
         return {}
@@ -121,7 +116,7 @@ def _longer(task: Task, panel: Panel) -> Task | None:
     """Return the task with one more token; None where a model takes no longer one, and the noise stays unmeasured."""
     rollout = task.rollout
     limits = [model.limit for model in (panel.student, *(t.model for t in panel.teachers.values()))]
-    if rollout.response_ids is None or any(limit is not None and _longest(task) + 1 > limit for limit in limits):
+    if rollout.response_ids is None or any(limit is not None and task.length + 1 > limit for limit in limits):
         return None
     ids = np.append(rollout.response_ids, rollout.response_ids[-1])
     return replace(task, rollout=replace(rollout, response_ids=ids, response_mask=None, tokens=None, tracks={}))
@@ -195,10 +190,3 @@ def compare_prompts(rollouts: Sequence[Rollout], panel: Panel) -> tuple[str, ...
     )
     warnings.warn(note, stacklevel=3)
     return (note,)
-
-
-def _title(rollout: Rollout) -> str:
-    if rollout.messages is not None:
-        users = [message.content for message in rollout.messages if message.role == "user"]
-        return users[-1] if users else ""
-    return rollout.prompt_text or ""

@@ -114,7 +114,7 @@ def _rollout(
 ) -> dict[str, Any]:
     pieces = response_pieces(rollout, scores.pieces)
     student = rollout.prompt_ids if rollout.prompt_ids is not None else np.zeros(0, np.int32)
-    title = _asked(rollout) or scores.questions.get(rollout.question) or rollout.group
+    title = rollout.asked or rollout.prompt_text or scores.questions.get(rollout.question) or rollout.group
     return {
         "id": rollout.id,
         "question": rollout.group,
@@ -132,12 +132,6 @@ def _rollout(
         "teacher_prompts": {name: prompts.add(t.prompt_ids, student) for name, t in item.teachers.items()},
         "contexts": {name: context_row(t) for name, t in item.teachers.items() if t.context is not None},
     }
-
-
-def _asked(rollout: Rollout) -> str:
-    """Return what this very rollout was asked: its last user turn, or its prompt's text."""
-    users = [message.content for message in rollout.messages or () if message.role == "user"]
-    return users[-1] if users else rollout.prompt_text or ""
 
 
 def context_row(scored: TeacherScores) -> dict[str, Any]:
