@@ -10,12 +10,14 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from opd_widgets.data.answers import with_answers
     from opd_widgets.data.message import Message
     from opd_widgets.data.question import Question
     from opd_widgets.data.readers import read_rollouts
     from opd_widgets.data.readers.own import write_rollouts
     from opd_widgets.data.rollout import Rollout
     from opd_widgets.data.scores import Scores
+    from opd_widgets.data.steps import Steps, load_steps
     from opd_widgets.data.store import load
     from opd_widgets.data.topk import TopK
     from opd_widgets.data.track import LogprobTrack, Provenance
@@ -27,8 +29,11 @@ if TYPE_CHECKING:
     from opd_widgets.models.protocol import Sampling
     from opd_widgets.models.server import ServerModel
     from opd_widgets.models.teacher import Teacher
+    from opd_widgets.scoring.context_table import context_table
+    from opd_widgets.scoring.contrast import contrast
     from opd_widgets.scoring.from_tracks import scores_from_tracks
     from opd_widgets.scoring.panel import Options
+    from opd_widgets.scoring.recorder import Recorder
     from opd_widgets.scoring.run import score_to
     from opd_widgets.scoring.sample import sample_rollouts
     from opd_widgets.scoring.score import score
@@ -47,24 +52,30 @@ _HOME = {
     "Options": "scoring.panel",
     "Provenance": "data.track",
     "Question": "data.question",
+    "Recorder": "scoring.recorder",
     "Rollout": "data.rollout",
     "RolloutList": "widgets.rollout_list",
     "Sampling": "models.protocol",
     "Scores": "data.scores",
     "ServerModel": "models.server",
     "SignalSettings": "measures.signal",
+    "Steps": "data.steps",
     "Teacher": "models.teacher",
     "TokenPanel": "widgets.token_panel",
     "TokenStrip": "widgets.token_strip",
     "TopK": "data.topk",
+    "context_table": "scoring.context_table",
     "contexts": "models.contexts",
+    "contrast": "scoring.contrast",
     "demo": "demo",
     "load": "data.store",
+    "load_steps": "data.steps",
     "read_rollouts": "data.readers",
     "sample_rollouts": "scoring.sample",
     "score": "scoring.score",
     "scores_from_tracks": "scoring.from_tracks",
     "score_to": "scoring.run",
+    "with_answers": "data.answers",
     "write_page": "widgets.page",
     "write_rollouts": "data.readers.own",
 }
@@ -80,24 +91,30 @@ __all__ = [
     "Options",
     "Provenance",
     "Question",
+    "Recorder",
     "Rollout",
     "RolloutList",
     "Sampling",
     "Scores",
     "ServerModel",
     "SignalSettings",
+    "Steps",
     "Teacher",
     "TokenPanel",
     "TokenStrip",
     "TopK",
+    "context_table",
     "contexts",
+    "contrast",
     "demo",
     "load",
+    "load_steps",
     "read_rollouts",
     "sample_rollouts",
     "score",
     "score_to",
     "scores_from_tracks",
+    "with_answers",
     "write_page",
     "write_rollouts",
 ]

@@ -32,7 +32,7 @@ class ServerError(OpdError, ConnectionError):
 
 
 class TokenizerMismatchError(InvalidInputError):
-    """Student and teacher number their tokens differently."""
+    """A served model reads a text as other ids than the tokenizer given for it."""
 
 
 class ContextError(InvalidInputError):

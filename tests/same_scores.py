@@ -31,6 +31,13 @@ def assert_same_scores(found: Scores, expected: Scores) -> None:
             for part in ("at_student_top", "student_at_top", "prompt_ids"):
                 _same_array(getattr(teacher, part), getattr(wanted, part))
             assert (teacher.context, teacher.context_tokens) == (wanted.context, wanted.context_tokens)
+            _same_array(teacher.groups, wanted.groups)
+            assert (teacher.own is None) == (wanted.own is None)
+            if teacher.own is not None and wanted.own is not None:
+                _same_array(teacher.own.ids, wanted.own.ids)
+                _same_array(teacher.own.groups, wanted.own.groups)
+                assert teacher.own.pieces == wanted.own.pieces
+            assert teacher.leaks_answer is wanted.leaks_answer
 
 
 def assert_same_rollout(found: Rollout, expected: Rollout) -> None:

@@ -33,6 +33,17 @@ const place = (teacher = "T", question = "q", rollout = 1): Place => ({ teacher,
 const T = place();
 const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
 
+it("says that an edit may come, and does not mind being refused", async () => {
+  const { calls, session: s } = start();
+  s.prepare(T);
+  expect(calls.map(({ method, params }) => [method, params])).toEqual([
+    ["prepare_context", { teacher: "T", rollout: 1 }],
+  ]);
+  calls[0].settle(new RpcError("InvalidInputError", "only reads"));
+  await pass(0);
+  expect(s.draft(T)).toEqual({ text: null, phase: "rest", error: null });
+});
+
 describe("an edit", () => {
   it("waits for a pause, is sent once, and the newest wins", async () => {
     const { calls, session: s } = start();

@@ -242,13 +242,14 @@ describe("live scores", () => {
 
 describe("context editor", () => {
   const draft = { text: null, phase: "rest", error: null };
-  it("is read only without a model, and hidden where there is no context", async () => {
+  it("is read only without a model, and has no text where there is no context", async () => {
     const { one, model } = await show({ teacher: "Self + solution", job: { ...JOB, state: "none" } });
     expect((one(".opd-context-text") as HTMLTextAreaElement).readOnly).toBe(true);
     expect(one(".opd-context-reset").hidden).toBe(true);
     model.set("teacher", "Teacher 0.5M");
     await frame();
-    expect(one(".opd-context").hidden).toBe(true);
+    expect(one(".opd-context-text").hidden && one(".opd-context-leak").hidden).toBe(true);
+    expect(one(".opd-context-facts").textContent).toContain("t06, sees the question");
   });
 
   it("says what is going on", () => {

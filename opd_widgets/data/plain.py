@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +53,30 @@ def number_of(name: str, raw: object) -> float | None:
         msg = f"{name} is too large for a float"
         raise RolloutError(msg) from error
     return None if math.isnan(number) else number
+
+
+def floats_of(name: str, values: Iterable[Any]) -> NDArray[np.float32]:
+    """Return values, one a token, as float32 [R]: None is missing, text such as "-inf" is what JSON has no word for.
+
+    Raises:
+        RolloutError: one that is no number; a truth value is none.
+
+    """
+    found = []
+    for place, value in enumerate(values):
+        plain = _item(value)
+        try:
+            found.append(math.nan if plain is None else _float(plain))
+        except (TypeError, ValueError, OverflowError) as error:
+            msg = f"found {plain!r:.40} in {name} at token {place}, expected a number, or None where there is none"
+            raise RolloutError(msg) from error
+    return np.asarray(found, np.float32)
+
+
+def _float(value: Any) -> float:
+    if isinstance(value, bool):
+        raise TypeError  # a mask in the place of numbers: False would pass for a certain token
+    return float(value)
 
 
 def _item(value: Any) -> Any:

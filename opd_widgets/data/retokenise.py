@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ from opd_widgets.errors import InvalidInputError, RolloutError
 
 Ids = NDArray[np.int32]
 DIFFERS = "retokenising_differs"  # the metadata's entry that names the first place where the text does not come back
+NO_PROMPT = "prompt_unknown"  # the metadata's entry of a rollout that came without what the student was asked
 _SHOWN = 12  # characters of each text shown where they differ
 
 
@@ -46,7 +48,7 @@ class PlainTokenizer:
             need its `apply_chat_template`.
 
     Raises:
-        InvalidInputError: it has no such methods.
+        InvalidInputError: it has no such methods, or is set to cut or fill up what it encodes.
 
     """
 
@@ -54,7 +56,21 @@ class PlainTokenizer:
         if not all(callable(getattr(inner, name, None)) for name in ("encode", "decode")):
             msg = f"found a tokenizer of type {type(inner).__name__}, expected an object with encode and decode"
             raise InvalidInputError(msg)
+        for what in ("truncation", "padding"):
+            if isinstance(getattr(inner, what, None), Mapping):  # as `tokenizers` says it; a saved file brings it along
+                msg = (
+                    f"found a tokenizer set to {what} {dict(getattr(inner, what))}, expected one that leaves a text's "
+                    f"length alone: call its no_{what}() first"
+                )
+                raise InvalidInputError(msg)
         self._inner = inner
+
+    @cached_property
+    def _front(self) -> list[int]:
+        """What the tokenizer puts before a text by itself, mostly nothing or one beginning-of-text token."""
+        plain, whole = self._ids("a", special=False).tolist(), self._ids("a", special=True).tolist()
+        starts = range(len(whole) - len(plain) + 1)
+        return next((whole[:start] for start in starts if whole[start : start + len(plain)] == plain), [])
 
     @property
     def has_template(self) -> bool:
@@ -66,9 +82,9 @@ class PlainTokenizer:
         return self._ids(text, special=False)
 
     def encode_prompt(self, text: str) -> Ids:
-        """Return the ids of a plain prompt; a beginning-of-text token that the text starts with is not doubled."""
-        bos = getattr(self._inner, "bos_token", None)
-        return self._ids(text, special=not (bos and text.startswith(bos)))
+        """Return the ids of a plain prompt: with a beginning-of-text token, once, and no token that closes the text."""
+        plain, front = self._ids(text, special=False), self._front
+        return plain if plain[: len(front)].tolist() == front else np.asarray([*front, *plain], np.int32)
 
     def _ids(self, text: str, *, special: bool) -> Ids:
         try:
@@ -118,6 +134,7 @@ def tokenised(rollout: Rollout, tokenizer: TextTokenizer) -> Rollout:
 
     Text is tokenised and marked "retokenised"; tracks and token strings of the text's own tokens cannot follow and are
     dropped. Where the ids do not give the text back, the metadata's entry `retokenising_differs` names the first place.
+    A response that came without any prompt stands after an empty one, and the entry `prompt_unknown` says so.
 
     Raises:
         RolloutError: a conversation that the chat template does not render turn by turn.
@@ -125,6 +142,8 @@ def tokenised(rollout: Rollout, tokenizer: TextTokenizer) -> Rollout:
     """
     if rollout.has_ids:
         return rollout
+    if all(part is None for part in (rollout.prompt_ids, rollout.messages, rollout.turns, rollout.prompt_text)):
+        rollout = replace(rollout, metadata={**rollout.metadata, NO_PROMPT: True})
     if rollout.response_ids is not None:
         return replace(rollout, prompt_ids=_prompt_ids(rollout, tokenizer))
     if rollout.turns is not None:

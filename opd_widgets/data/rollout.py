@@ -155,6 +155,12 @@ class Rollout:
             raise RolloutError(msg)
         return length
 
+    def __repr__(self) -> str:
+        """Say what it is in one line; its text and numbers are too long for a notebook's output."""
+        length = self._known_length()
+        size = "text" if length is None else f"{self.prompt_len} + {length} tokens"
+        return f"Rollout({self.id!r:.80}, {size}, outcome {self.outcome}, status {self.status})"
+
     @property
     def counted(self) -> NDArray[np.bool_]:
         """Bool [R]: tokens that enter aggregates; all of them where there is no mask."""

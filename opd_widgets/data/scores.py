@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from opd_widgets.data.mismatch import StudentMismatch
     from opd_widgets.data.rollout import Rollout
 
 __all__ = ["RolloutScores", "Scores", "TeacherInfo", "TeacherScores", "Values"]
@@ -110,6 +111,20 @@ class Scores:
             raise InvalidInputError(msg)
         return self.items[rollout]
 
+    def student_mismatch(self, track: str = "student") -> StudentMismatch:
+        """Return how far the student's log-probabilities that came with the rollouts are from those scored here.
+
+        Args:
+            track: the name of the rollouts' track to compare with.
+
+        Raises:
+            MissingSignalError: no rollout has a track of that name.
+
+        """
+        from opd_widgets.data.mismatch import StudentMismatch
+
+        return StudentMismatch.of(self.rollouts, self.items, track)
+
     def check_teacher(self, name: str) -> str:
         """Return `name` if there is such a teacher.
 
@@ -130,13 +145,14 @@ class Scores:
         items[index] = replace(item, teachers=teachers)
         return replace(self, items=tuple(items))
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, *, step: int | None = None) -> Path:
         """Write a run that `opd.load` opens without any model, value for value; pandas and DuckDB read its tables.
 
         A finished run of that name is replaced, once the new one is whole. See `opd_widgets.data.store` for the files.
 
         Args:
             path: the folder to write.
+            step: the student's training step, for `opd.load_steps`; by default its rollouts' own, where they have one.
 
         Returns:
             The folder written.
@@ -148,7 +164,7 @@ class Scores:
 
         """
         # only who saves needs the readers and writers
-        from opd_widgets.data.store_manifest import Manifest, plan_in_order
+        from opd_widgets.data.store_manifest import Manifest, check_step, plan_in_order
         from opd_widgets.data.store_write import save_run
 
         manifest = Manifest(
@@ -161,6 +177,7 @@ class Scores:
             settings=self.settings,
             notes=self.notes,
             provenance=self._provenance(),
+            step=check_step(step),
         )
         return save_run(path, manifest, self.rollouts, self.items, self.pieces)
 
@@ -176,7 +193,9 @@ class Scores:
         """Return one row a token and teacher; without teachers one a token, with None there and the student's signals.
 
         Columns: rollout, position, token_id, token, teacher, then one a signal under its registry name.
-        `position` counts response tokens from 0; `rollout` is the index into `rollouts`.
+        `position` counts response tokens from 0; `rollout` is the index into `rollouts`. With a teacher of another
+        tokenizer there is a column `group` beside `teacher`: in which group of equal text its rows are compared, -1 not
+        comparable, and none in the rows of other teachers; see `TeacherScores.groups`.
         """
         import pandas as pd  # half a second that a widget alone need not pay
 
@@ -196,9 +215,18 @@ class Scores:
             "token_id": ids,
             "token": list(rollout.tokens or [token_text(self.pieces.get(int(token))) for token in ids]),
             "teacher": np.full(length, teacher, object),
+            **self._group_column(item, teacher, length),
             **item.signals,
             **({} if teacher is None else item.teachers[teacher].signals),
         }
+
+    def _group_column(self, item: RolloutScores, teacher: str | None, length: int) -> dict[str, Any]:
+        if teacher is None or all(scored.groups is None for scored in item.teachers.values()):
+            return {}
+        groups = item.teachers[teacher].groups
+        import pandas as pd
+
+        return {"group": pd.array([None] * length if groups is None else groups, dtype="Int32")}
 
 
 def token_text(piece: Piece | None) -> str:

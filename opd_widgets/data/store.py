@@ -2,8 +2,9 @@
 
 A run is a folder:
 
-- `manifest.json`: format version, student, teachers, questions, noise bands, settings, notes, package versions, ids of
-  the rollouts, the batches they are scored in, whether it is finished, and what a continuation must have in common.
+- `manifest.json`: format version, student, teachers, questions, noise bands, settings, notes, package versions, the
+  training step where it is known, ids of the rollouts, the batches they are scored in, whether it is finished, and what
+  a continuation must have in common.
 - `rollouts.parquet`: one row a rollout; see `store_rollouts.rollouts_table`.
 - `pieces.parquet`: one row a token id, with the bytes it stands for.
 - `shard-00000.parquet`, ...: one row a token and teacher, a file a batch; see `store_shard.shard_table`.
@@ -65,7 +66,7 @@ def load(path: str | Path, *, partial: bool = False, signals: Collection[str] | 
     rollouts = _rollouts(folder, manifest)
     items: dict[int, RolloutScores] = {}
     for batch in batches:
-        items.update(_batch(folder, manifest, batch, signals))
+        items.update(read_batch(folder, manifest, batch, signals))
     scored = sorted(items)
     note = f"not finished: {len(scored)} of {len(rollouts)} rollouts are scored. Score into the folder for the rest"
     return Scores(
@@ -101,7 +102,15 @@ def _rollouts(folder: Path, manifest: Manifest) -> tuple[Rollout, ...]:
     return rollouts
 
 
-def _batch(folder: Path, manifest: Manifest, batch: int, signals: Collection[str] | None) -> dict[int, RolloutScores]:
+def read_batch(
+    folder: Path, manifest: Manifest, batch: int, signals: Collection[str] | None = None
+) -> dict[int, RolloutScores]:
+    """Return the scores of one batch by the rollouts' indices; with `signals`, those alone and no top-k.
+
+    Raises:
+        ReadError: a file is missing or damaged.
+
+    """
     path = shard_path(folder, batch)
     prompts = read_table(prompts_path(folder, batch))
     shard = read_table(path, None if signals is None else bound(columns_of, signals))

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 from opd_widgets.data.plain import json_value
 from opd_widgets.data.scored import TeacherInfo
 from opd_widgets.data.store_files import broken, read_json, write_json
-from opd_widgets.errors import ReadError
+from opd_widgets.errors import InvalidInputError, ReadError
 
 NAME = "manifest.json"
 FORMAT = "opd_widgets.run"
@@ -41,6 +42,7 @@ class Manifest:
         identity: what a continuation must have in common: student, teachers, options and rollouts, as plain values.
             Empty where scores were saved from memory, which nothing continues.
         seed: of the sampling, where it is known.
+        step: the student's training step, where it is known.
         packages: versions of what wrote it.
         created: when it was begun, UTC.
 
@@ -58,6 +60,7 @@ class Manifest:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     identity: Mapping[str, Any] = field(default_factory=dict)
     seed: int | None = None
+    step: int | None = None
     packages: Mapping[str, str] = field(default_factory=lambda: installed())  # noqa: PLW0108 - defined below
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
 
@@ -133,6 +136,21 @@ def plan_in_order(lengths: Sequence[int], tokens: int = SHARD_TOKENS) -> tuple[t
         groups[-1].append(index)
         held += length
     return tuple(map(tuple, groups))
+
+
+def check_step(step: int | None) -> int | None:
+    """Return a training step as it stands in a manifest.
+
+    Raises:
+        InvalidInputError: it is no whole number of at least 0.
+
+    """
+    if step is None:
+        return None
+    if isinstance(step, bool) or not isinstance(step, Integral) or step < 0:
+        msg = f"found step={step!r}, expected a whole number of at least 0, or None where it is not known"
+        raise InvalidInputError(msg)
+    return int(step)
 
 
 def installed() -> dict[str, str]:

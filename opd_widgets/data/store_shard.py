@@ -16,6 +16,7 @@ import numpy as np
 from opd_widgets.data.rollout import Rollout
 from opd_widgets.data.scored import RolloutScores, TeacherScores, Values
 from opd_widgets.data.store_files import need_pyarrow
+from opd_widgets.data.store_own import OWN, own_columns, own_tokens_of
 from opd_widgets.data.store_rollouts import readable
 from opd_widgets.data.topk import TopK
 from opd_widgets.data.track import LogprobTrack, Provenance
@@ -32,7 +33,7 @@ _LISTS = {
     "at_student_top": "at_student_top_k",
     "student_at_top": "student_at_top_k",
 }
-OWN_COLUMNS = ("rollout", "position", "token_id", "teacher", "logprob", "rank", "entropy", "censored", *_LISTS)
+OWN_COLUMNS = ("rollout", "position", "token_id", "teacher", "logprob", "rank", "entropy", "censored", "group", *_LISTS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,9 +73,10 @@ def shard_table(blocks: Sequence[Block]) -> Any:
     Columns: `rollout` (index), `position` (response tokens from 0), `token_id`, `teacher` (null: the student's own
     row), `logprob` (nats), `rank` (1 = likeliest, 0 = not known), `entropy` (nats), `censored`, `top_ids` and
     `top_logprobs` (lists, likeliest first, of whoever the row is about), `at_student_top` (this teacher's
-    log-probability of the student's `top_ids`), `student_at_top` (the student's of this teacher's), then one float32 a
-    signal under its registry name. NaN is a missing value of a signal that is there; null a column that has no meaning
-    in that row.
+    log-probability of the student's `top_ids`), `student_at_top` (the student's of this teacher's), `group` (of a
+    teacher of another tokenizer: the group of equal text the token is compared in, -1 not comparable), then one float32
+    a signal under its registry name. NaN is a missing value of a signal that is there; null a column that has no
+    meaning in that row.
     """
     pa = need_pyarrow()
     lengths = [len(block) for block in blocks]
@@ -92,6 +94,7 @@ def shard_table(blocks: Sequence[Block]) -> Any:
     }
     for name in _LISTS:
         columns[name] = _lists(blocks, name, np.int32 if name == "top_ids" else np.float32)
+    columns["group"] = _numbers(blocks, lambda block: None if block.scored is None else block.scored.groups, np.int32)
     for name in dict.fromkeys(name for block in blocks for name in block.signals):
         columns[name] = _numbers(blocks, partial(_signal, name), np.float32)
     return pa.table(columns)
@@ -105,9 +108,11 @@ def prompts_table(blocks: Sequence[Block]) -> Any:
     """Return one row a rollout and teacher: what was asked, and what its rows of the shard are.
 
     Columns: `rollout`, `teacher` (null: the student), `length` (its rows), `signals` (their names), `prompt_ids`,
-    `context`, `context_tokens`, `context_hash`, `engine`, `model`, `dtype`, `temperature`, `logprob_mode`, and of which
-    width the lists are (`top_k`, `at_student_top_k`, `student_at_top_k`; null where there is none). The student's
-    prompt stands in the rollouts' own table.
+    `context`, `context_tokens`, `leaks_answer`, `context_hash`, `engine`, `model`, `dtype`, `temperature`,
+    `logprob_mode`, and of which width the lists are (`top_k`, `at_student_top_k`, `student_at_top_k`; null where there
+    is none). Of a teacher of another tokenizer also its own tokens: `own_ids` (the response), `own_groups` (the group
+    each of them is compared in) and `own_pieces` (what they and `prompt_ids` stand for). The student's prompt stands in
+    the rollouts' own table.
     """
     pa = need_pyarrow()
     scored = [block.scored for block in blocks]
@@ -119,10 +124,12 @@ def prompts_table(blocks: Sequence[Block]) -> Any:
         "prompt_ids": pa.array([None if s is None else s.prompt_ids for s in scored], pa.list_(pa.int32())),
         "context": pa.array([None if s is None else readable(s.context) for s in scored], pa.large_string()),
         "context_tokens": pa.array([None if s is None else s.context_tokens for s in scored], pa.int32()),
+        "leaks_answer": pa.array([None if s is None else s.leaks_answer for s in scored], pa.bool_()),
         "context_hash": pa.array([block.track.context_hash for block in blocks], pa.string()),
         "has_rank": pa.array([block.track.rank is not None for block in blocks], pa.bool_()),
         "has_entropy": pa.array([block.track.entropy is not None for block in blocks], pa.bool_()),
     }
+    columns |= own_columns([None if s is None else s.own for s in scored])
     for name, kind in _PROVENANCE.items():
         values = [getattr(block.track.provenance, name) for block in blocks]
         columns[name] = pa.array(values, pa.type_for_alias(kind))
@@ -167,7 +174,7 @@ def items_of(shard: Any, prompts: Any) -> Iterator[tuple[int, RolloutScores]]:
         ValueError: the tables do not fit each other.
 
     """
-    asked = prompts.drop_columns(["prompt_ids"]).to_pylist()
+    asked = prompts.drop_columns(["prompt_ids", *(name for name in OWN if name in prompts.column_names)]).to_pylist()
     expected = sum(row["length"] for row in asked)
     if shard.num_rows != expected:
         msg = f"found {shard.num_rows} rows, expected {expected}"
@@ -182,7 +189,7 @@ def items_of(shard: Any, prompts: Any) -> Iterator[tuple[int, RolloutScores]]:
                 yield student[0], RolloutScores(student[1], student[2], teachers)
             student, teachers = (row["rollout"], track, signals), {}
             continue
-        prompt = np.asarray(prompts.column("prompt_ids")[number].values, np.int32)
+        prompt, own = np.asarray(prompts.column("prompt_ids")[number].values, np.int32), own_tokens_of(prompts, number)
         teachers[row["teacher"]] = TeacherScores(
             track=track,
             at_student_top=lists.get("at_student_top", np.zeros((len(track), 0), np.float32)),
@@ -191,6 +198,9 @@ def items_of(shard: Any, prompts: Any) -> Iterator[tuple[int, RolloutScores]]:
             prompt_ids=prompt,
             context=row["context"],
             context_tokens=row["context_tokens"],
+            leaks_answer=row.get("leaks_answer"),  # runs of before have no such column
+            groups=None if own is None else reader.groups(),
+            own=own,
         )
     if student is not None:
         yield student[0], RolloutScores(student[1], student[2], teachers)
@@ -210,10 +220,11 @@ class _Reader:
         self._flat = {name: _one(shard.column(name)).flatten().to_numpy(zero_copy_only=False) for name in lists}
         self._at = dict.fromkeys(lists, 0)
         self._row = 0
+        self._here = slice(0, 0)
 
     def take(self, asked: Mapping[str, Any]) -> tuple[LogprobTrack, Values, dict[str, NDArray[Any]]]:
         here = slice(self._row, self._row + asked["length"])
-        self._row = here.stop
+        self._row, self._here = here.stop, here
         lists = {name: self._list(name, asked) for name in self._flat if asked[_LISTS[name]] is not None}
         track = LogprobTrack(
             self._columns["logprob"][here],
@@ -227,6 +238,11 @@ class _Reader:
         named = [name for name in asked["signals"] if name in self._columns]
         signals = {name: self._columns[name][here].astype(np.float32) for name in named}
         return track, signals, lists
+
+    def groups(self) -> NDArray[np.int32]:
+        """Return the groups of the block last taken."""
+        found: NDArray[np.int32] = self._columns["group"][self._here].astype(np.int32)
+        return found
 
     def _list(self, name: str, asked: Mapping[str, Any]) -> NDArray[Any]:
         length, width = asked["length"], asked[_LISTS[name]]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opd_widgets.data.plain import array_of
+from opd_widgets.data.plain import array_of, floats_of
 from opd_widgets.errors import RolloutError
 
 if TYPE_CHECKING:
@@ -108,11 +108,20 @@ class LogprobTrack:
         """Return the number of response tokens."""
         return len(self.logprobs)
 
+    def __repr__(self) -> str:
+        """Say what it is in one line: how many values, and how many of them are missing or infinite."""
+        missing, infinite = int(np.isnan(self.logprobs).sum()), int(np.isinf(self.logprobs).sum())
+        return f"LogprobTrack({len(self)} tokens, {missing} missing, {infinite} infinite, {self.provenance})"
+
     @classmethod
     def from_optional(cls, values: Iterable[float | None], provenance: Provenance | None = None) -> LogprobTrack:
-        """Make a track from a list in which None stands for missing."""
-        filled = [np.nan if value is None else float(value) for value in values]
-        return cls(np.asarray(filled, dtype=np.float32), provenance=provenance or Provenance())
+        """Make a track from a list in which None stands for missing.
+
+        Raises:
+            RolloutError: a value that is no number, or one above 0.
+
+        """
+        return cls(floats_of("log-probabilities", values), provenance=provenance or Provenance())
 
     def masked(self, keep: NDArray[np.bool_]) -> LogprobTrack:
         """Return the track with NaN where `keep` is False: placeholders are not values."""

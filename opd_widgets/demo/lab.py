@@ -11,9 +11,10 @@ from opd_widgets.data.question import Question
 from opd_widgets.demo import arithmetic
 from opd_widgets.errors import InvalidInputError, MissingDependencyError
 from opd_widgets.models import contexts
+from opd_widgets.models.generated import response_text
 from opd_widgets.models.protocol import Sampling
 from opd_widgets.models.teacher import Teacher
-from opd_widgets.scoring.sample import response_text, sample_rollouts
+from opd_widgets.scoring.sample import sample_rollouts
 
 if TYPE_CHECKING:
     from opd_widgets.data.rollout import Rollout

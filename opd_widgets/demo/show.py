@@ -65,9 +65,9 @@ class Shown:
             f"  {row['teacher']:<28}{signed(row['correct']):>10}{signed(row['incorrect']):>11}"
             for row in self.table.to_dict("records")
         ]
-        infinite = int(self.table["infinite"].sum()) if len(self.table) else 0
-        if infinite:
-            lines.append(f"  ({infinite} infinite values are in no mean)")
+        for kind in ("infinite", "undefined"):
+            count = int(self.table[kind].sum()) if len(self.table) else 0
+            lines += [f"  ({count} {kind} values are in no mean)"] if count else []
         return "\n".join([*lines, "", f"offline page: {self.page}"])
 
 

@@ -30,12 +30,18 @@ class Distribution:
         """Return the distributions of log-probabilities that sum to one."""
         xp = array_namespace(logp)
         p = xp.exp(logp)
-        return cls(logp, p, full=bool(xp.min(p) > 0) if 0 not in p.shape else True)
+        return cls(logp, p, full=_all_above_zero(p))
 
     @classmethod
     def of_logits(cls, logits: Array) -> Distribution:
-        """Return the softmax of logits."""
-        return cls.of(log_softmax(logits))
+        """Return the softmax of logits: one exponential gives both its logarithm and itself."""
+        xp = array_namespace(logits)
+        logp = logits - xp.max(logits, axis=-1, keepdims=True)
+        p = xp.exp(logp)
+        total = xp.sum(p, axis=-1, keepdims=True)
+        logp -= xp.log(total)
+        p /= total
+        return cls(logp, p, full=_all_above_zero(p))
 
     def first(self, n: int) -> tuple[Distribution, Array]:
         """Return the distributions over the first n tokens, renormalised, and the probability of the rest [...]."""
@@ -45,6 +51,10 @@ class Distribution:
         mass = xp.sum(self.p[..., :n], axis=-1, keepdims=True)
         kept = Distribution(self.logp[..., :n] - xp.log(mass), self.p[..., :n] / mass, self.full)
         return kept, xp.clip(1 - mass[..., 0], 0.0, 1.0)
+
+
+def _all_above_zero(p: Array) -> bool:
+    return 0 in p.shape or bool(array_namespace(p).min(p) > 0)
 
 
 def log_softmax(logits: Array) -> Array:

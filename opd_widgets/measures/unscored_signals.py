@@ -1,22 +1,39 @@
-"""Signals that scoring alone cannot give: named with what they lack, so that a reader need not look for them."""
+"""Signals that scoring alone cannot give: named with what they lack, so that a reader need not look for them.
+
+Those of two contexts are had from scores afterwards, by `opd.contrast`.
+"""
 
 from __future__ import annotations
 
 from opd_widgets.measures.sampled_signals import OTHER, THIS
 from opd_widgets.measures.signal import Signal
 
+_TWO_CONTEXTS = "compares two teachers' contexts: opd.contrast(scores, name, right=..., wrong=...) adds it as a teacher"
+
 UNSCORED_SIGNALS = (
     Signal(
         "hint_contrast",
         "hint contrast",
-        "log p(y | right hint) − log mean_k p(y | wrong hint k)",
+        "log p(y | right) − log mean_k p(y | wrong_k)",
         "nats",
         "L1+C",
         "diverging",
-        "likelier under a wrong hint",
-        "likelier under the right hint",
-        reason="needs one teacher under a right hint and under several wrong ones; a teacher here has one context",
+        "likelier under the wrong contexts",
+        "likelier under the right context",
+        reason=_TWO_CONTEXTS,
         source="RLCSD, arXiv 2606.11709",
+    ),
+    Signal(
+        "context_difference",
+        "context difference",
+        "log p(y | right) − log p(y | wrong)",
+        "nats",
+        "L1+C",
+        "diverging",
+        "likelier under the wrong context",
+        "likelier under the right context",
+        reason=_TWO_CONTEXTS,
+        source="the plain difference of two contexts; the contrast of one wrong one",
     ),
     Signal(
         "reward_anchored_weight",

@@ -1,7 +1,8 @@
 """Privileged contexts: what a self-distillation teacher sees and the student does not.
 
-The five kinds of *Unmasking On-Policy Distillation* (arXiv 2605.10889), and free text. A context's texts may differ
-from question to question: give a string for all of them, a mapping from question id, or a function of the rollout.
+The five kinds of *Unmasking On-Policy Distillation* (arXiv 2605.10889), a hint, the answer only, a system prompt and
+free text. A context's texts may differ from question to question: give a string for all of them, a mapping from
+question id, or a function of the rollout. `summarise` has a model write the summaries.
 """
 
 from __future__ import annotations
@@ -14,9 +15,25 @@ from typing import Any, Literal, get_args
 from opd_widgets.data.message import Message
 from opd_widgets.data.rollout import Rollout
 from opd_widgets.errors import ContextError
+from opd_widgets.models.summarise import summarise
+
+__all__ = [
+    "Context",
+    "Placement",
+    "Source",
+    "answer",
+    "free_text",
+    "hint",
+    "one_correct",
+    "one_correct_one_wrong",
+    "summarise",
+    "summary",
+    "summary_one_correct_one_wrong",
+    "system_prompt",
+]
 
 Source = str | Mapping[str, str] | Callable[[Rollout], str]
-Placement = Literal["user", "system"]
+Placement = Literal["user", "system", "system_turn"]
 
 _OWN_WORDS = "With it in mind, solve the problem in your own words."
 _OWN_WORDS_BOTH = "With both in mind, solve the problem in your own words."
@@ -26,6 +43,7 @@ CONTRAST = (
     "Here is a correct solution to this problem:\n{correct}\n\n"
     f"Here is an incorrect one; do not imitate it:\n{{wrong}}\n\n{_OWN_WORDS_BOTH}"
 )
+HINT = f"Here is a hint for this problem:\n{{hint}}\n\n{_OWN_WORDS}"
 SUMMARY_CONTRAST = (
     "Here is a summary of a correct solution to this problem:\n{correct}\n\n"
     f"Here is a summary of an incorrect one; do not imitate it:\n{{wrong}}\n\n{_OWN_WORDS_BOTH}"
@@ -40,7 +58,9 @@ class Context:
         kind: a short name ("one_correct", "free_text", ...).
         template: the wording around the parts, which stand in it as {name}.
         parts: by name, a text for all questions, a mapping from question id, or a function of the rollout.
-        placement: "user" puts the text after the question in the same turn; "system" in a system turn before it.
+        placement: "user" puts the text after the question in the same turn; "system" at the end of the system turn, or
+            in one of its own before the others where there is none; "system_turn" in one of its own, after a system
+            turn that is there.
         description: one line for people.
 
     Raises:
@@ -83,12 +103,25 @@ class Context:
         places = "|".join(map(re.escape, texts))  # all at once: braces inside a part are that part's own text
         return re.sub(places, lambda found: texts[found[0]], self.template)
 
+    def answer_for(self, rollout: Rollout) -> str | None:
+        """Return the answer this context itself is told of a rollout's question; None for one that is told none.
+
+        Raises:
+            ContextError: it has no answer for this question, or its function failed.
+
+        """
+        source = dict(self.parts).get("answer")
+        return None if source is None else _resolve("answer", source, rollout)
+
     def insert(self, text: str, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         """Return the turns with `text` in its place; with no text, the turns as they are."""
         if not text:
             return messages
         if self.placement == "system":
             return _in_system_turn(text, messages)
+        if self.placement == "system_turn":
+            first = next((i for i, m in enumerate(messages) if m.role != "system"), len(messages))
+            return (*messages[:first], Message("system", text), *messages[first:])
         last = max((i for i, m in enumerate(messages) if m.role == "user"), default=None)
         if last is None:
             return (*messages, Message("user", text))
@@ -165,6 +198,25 @@ def summary_one_correct_one_wrong(
 def answer(answer: Source, *, template: str = "The answer is {answer}.", placement: Placement = "user") -> Context:
     """Return a context with the final answer and no working."""
     return Context("answer", template, (("answer", answer),), placement, "sees the final answer only")
+
+
+def hint(hint: Source, *, template: str = HINT, placement: Placement = "user") -> Context:
+    """Return a context with a hint. Whether it gives the answer away is looked up and shown, as for every context."""
+    return Context("hint", template, (("hint", hint),), placement, "sees a hint")
+
+
+def system_prompt(text: Source, *, merge: bool = True) -> Context:
+    """Return a context that stands as a system prompt.
+
+    Args:
+        text: the prompt's wording.
+        merge: whether to add it to the system turn that is there; False gives it a turn of its own after that one,
+            which not every chat template takes. Mind templates that write a system prompt of their own where the
+            messages have none: one of yours takes its place.
+
+    """
+    placement: Placement = "system" if merge else "system_turn"
+    return Context("system_prompt", "{text}", (("text", text),), placement, "sees a system prompt of yours")
 
 
 def free_text(text: Source, *, placement: Placement = "user") -> Context:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard, runtime_checkable
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from opd_widgets.data.track import Provenance
 
 Ids = NDArray[np.int32]
+# Answers a scorer has given, as arrays by name, under a key for each request.
+Kept = MutableMapping[str, Mapping[str, NDArray[Any]]]
 Padding = Literal["right", "left"]
 
 
@@ -62,6 +64,18 @@ class Tokenizer(Protocol):
     @property
     def end_ids(self) -> frozenset[int]:
         """Ids that end a response."""
+
+    @property
+    def end_id(self) -> int | None:
+        """The one of them that closes a text of its own; None where it has none."""
+
+    @property
+    def begin_id(self) -> int | None:
+        """Id of its beginning-of-text token; None where it has none."""
+
+    @property
+    def pad_id(self) -> int | None:
+        """Id of its padding token; None where it has none."""
 
     def encode(self, text: str) -> Ids:
         """Return the ids of a text as it stands: no special token is added."""
@@ -131,9 +145,22 @@ class Model(Generator, Protocol):
     """
 
     def hidden(
-        self, sequences: Sequence[Ids], positions: Sequence[NDArray[np.integer]], *, padding: Padding = "right"
+        self,
+        sequences: Sequence[Ids],
+        positions: Sequence[NDArray[np.integer]],
+        *,
+        padding: Padding = "right",
+        extend: bool = False,
     ) -> Any:
-        """Return the last hidden states at the asked positions: [sum of positions, width], sequence by sequence."""
+        """Return the last hidden states at the asked positions: [sum of positions, width], sequence by sequence.
+
+        Args:
+            sequences: int [L] each.
+            positions: rising places in each sequence.
+            padding: the side on which shorter sequences are filled up; right, where it may share a prefix.
+            extend: the same prompts come again, a little changed: a model may go on from what it has read before.
+
+        """
 
     def head(self, rows: Any) -> Any:
         """Return the logits of hidden states: [n, width] -> float32 [n, V]."""
@@ -168,12 +195,19 @@ class TokenScorer(Generator, Protocol):
     def scores_any_id(self) -> bool:
         """Whether `at_ids` are all scored; otherwise only those among the likeliest k, or sampled."""
 
+    @property
+    def full_vocabulary(self) -> bool:
+        """Whether `distributions` may be asked for."""
+
     def token_logprobs(
         self,
         sequences: Sequence[Ids],
         starts: Sequence[int],
         k: int,
         at_ids: Sequence[NDArray[np.integer]] | None = None,
+        *,
+        checkpoint: Callable[[], None] = lambda: None,
+        kept: Kept | None = None,
     ) -> list[ScoredTokens]:
         """Return what the model says of every token from `starts` on.
 
@@ -182,8 +216,21 @@ class TokenScorer(Generator, Protocol):
             starts: by sequence, the first token to score, at least 1.
             k: how many of the likeliest tokens.
             at_ids: by sequence, int [n, m], further tokens to score at each position; -1 is none.
+            checkpoint: called while answers are waited for; raises to take the requests back.
+            kept: answers already given, which are not asked for again. Each new one is put there as it comes, so that
+                an error or a stop loses none.
 
         """
+
+    def distributions(
+        self,
+        sequences: Sequence[Ids],
+        starts: Sequence[int],
+        *,
+        checkpoint: Callable[[], None] = lambda: None,
+        kept: Kept | None = None,
+    ) -> list[NDArray[np.float32]]:
+        """Return the log-probability of every id at every token from `starts` on: by sequence, float32 [n, V]."""
 
 
 def is_scorer(model: object) -> TypeGuard[TokenScorer]:

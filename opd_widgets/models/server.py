@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,10 +12,11 @@ import numpy as np
 
 from opd_widgets.data.track import Provenance
 from opd_widgets.errors import InvalidInputError, LengthLimitError
-from opd_widgets.models.protocol import Generation, Model, Sampling, ScoredTokens, Tokenizer
+from opd_widgets.models.protocol import Generation, Kept, Model, Sampling, ScoredTokens, Tokenizer
 from opd_widgets.models.server_answer import Draw
 from opd_widgets.models.server_check import Served, check_server, find_model
 from opd_widgets.models.server_client import ServerClient
+from opd_widgets.models.server_vllm import VllmWire
 from opd_widgets.models.tokenizer import HFTokenizer
 
 if TYPE_CHECKING:
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
     from opd_widgets.models.protocol import Ids
 
 Engine = Literal["vllm", "sglang"]
+Arrays = Mapping[str, "NDArray[Any]"]
+# Of a full-vocabulary answer. 2 million entries are some 140 MB of JSON, and 1 GB while they are read.
+MOST_ENTRIES, MOST_VOCABULARY, ENTRY_BYTES = 2_000_000, 4096, 70
 
 
 class ServerModel:
@@ -33,13 +39,14 @@ class ServerModel:
         >>> remote = opd.ServerModel("http://127.0.0.1:8000/v1", "Qwen3-32B", tokenizer=student)  # doctest: +SKIP
         >>> scores = opd.score(rollouts, student, {"32B": opd.Teacher(remote)})  # doctest: +SKIP
 
-    Limits: a server gives no full distribution, so a teacher behind one has the signals of the sampled token, its rank,
+    Limits: unless `full_vocabulary` is set, a teacher behind a server has the signals of the sampled token, its rank,
     the top-k overlap and the mass on the student's top-k, and no KL, JSD or entropy. Where the server does not score
     ids of one's choice (`scores_any_id`), that mass counts only tokens among the teacher's own top-k: a lower bound. A
     server's limit of prompt and response is one token less than its context under vLLM, which generates one to score.
 
     Nothing is asked before the first use. Then the server shows that it serves the model, that its tokenizer is the one
-    here, that it gives prompt log-probabilities, and that it gives the same ones twice.
+    here, that it gives prompt log-probabilities, and that it gives the same ones twice. Connections are closed whenever
+    an answer, an error or a stop ends the work they were made for.
 
     Args:
         url: of the server, with or without `/v1`.
@@ -55,6 +62,10 @@ class ServerModel:
         timeout: seconds for one request, all its tries together.
         retries: how often a request is sent again after a 429, a 5xx or a lost connection, with growing pauses.
         concurrency: how many requests are under way at a time.
+        full_vocabulary: ask vLLM, started with `--max-logprobs -1`, for the log-probability of every token, so that
+            this teacher has all signals. That costs some 70 bytes of JSON for each token of prompt and response and
+            each entry of the vocabulary, and several times that in memory while an answer is read: it is for small
+            vocabularies. A prompt and response of L tokens are taken where L times the vocabulary is at most 2 million.
 
     Raises:
         InvalidInputError: an argument that cannot be.
@@ -74,6 +85,7 @@ class ServerModel:
         timeout: float = 600.0,
         retries: int = 5,
         concurrency: int = 16,
+        full_vocabulary: bool = False,
     ) -> None:
         if engine not in {None, "vllm", "sglang"}:
             msg = f"found engine={engine!r}, expected 'vllm', 'sglang' or None"
@@ -90,6 +102,8 @@ class ServerModel:
             self._tokenizer = _given(tokenizer)
         rows = tokenizer.vocab_size if isinstance(tokenizer, Model) else None
         self._vocab_size = rows if vocab_size is None else vocab_size
+        self._full_vocabulary = full_vocabulary
+        self._check_vocabulary(self._vocab_size)
         self._served: Served | None = None
         self._lock = threading.RLock()
 
@@ -107,8 +121,8 @@ class ServerModel:
         """Its tokenizer, loaded here where only its place was given."""
         with self._lock:
             if self._tokenizer is None:
-                source = self._source or str(find_model(self._client, self._name).get("root") or self._name)
-                from opd_widgets.models.hf import load_tokenizer  # loads transformers
+                source = self._source or str(self._entry().get("root") or self._name)
+                from opd_widgets.models.hf_load import load_tokenizer  # loads transformers
 
                 self._tokenizer = load_tokenizer(source)
             return self._tokenizer
@@ -121,7 +135,11 @@ class ServerModel:
     @property
     def limit(self) -> int | None:
         """Longest prompt and response together, in tokens; None where the server does not say."""
-        return self._contact().limit
+        limit = self._contact().limit
+        if not self._full_vocabulary:
+            return limit
+        most = MOST_ENTRIES // self.vocab_size
+        return most if limit is None else min(limit, most)
 
     @property
     def provenance(self) -> Provenance:
@@ -134,14 +152,24 @@ class ServerModel:
         """Whether the server scores ids of one's choice at each position."""
         return self._contact().wire.scores_any_id
 
+    @property
+    def full_vocabulary(self) -> bool:
+        """Whether it is asked for the log-probability of every token."""
+        return self._full_vocabulary
+
     def token_logprobs(
         self,
         sequences: Sequence[Ids],
         starts: Sequence[int],
         k: int,
         at_ids: Sequence[NDArray[np.integer]] | None = None,
+        *,
+        checkpoint: Callable[[], None] = lambda: None,
+        kept: Kept | None = None,
     ) -> list[ScoredTokens]:
         """Return what the server says of every token from `starts` on, one request a sequence.
+
+        Arguments are as for `TokenScorer.token_logprobs`.
 
         Raises:
             InvalidInputError: a start with nothing before it, or more top tokens than the server gives.
@@ -149,15 +177,53 @@ class ServerModel:
             ServerError: no answer, or one that does not fit the request.
 
         """
-        served, width = self._contact(), min(k, self.vocab_size)
+        wire, width = self._contact().wire, min(k, self.vocab_size)
         extra: Sequence[NDArray[np.integer] | None] = at_ids if at_ids is not None else [None] * len(sequences)
         asked = list(zip(sequences, starts, extra, strict=True))
-        for ids, start, _ in asked:
-            if not 1 <= start <= len(ids):
-                msg = f"found a start of {start} in a sequence of {len(ids)}, expected 1 to its length"
-                raise InvalidInputError(msg)
-            self._check_length(len(ids), 0)
-        return self._client.map(lambda one: served.wire.score(one[0], one[1], width, one[2]), asked)
+        self._check_sequences(sequences, starts)
+
+        async def one(request: tuple[Ids, int, NDArray[np.integer] | None]) -> ScoredTokens:
+            ids, start, at = request
+            key = _key(ids, start, width, at)
+            return ScoredTokens(**await _once(key, kept, lambda: _arrays(wire.score(ids, start, width, at))))
+
+        return self._client.wait(self._client.each(one, asked), checkpoint)
+
+    def distributions(
+        self,
+        sequences: Sequence[Ids],
+        starts: Sequence[int],
+        *,
+        checkpoint: Callable[[], None] = lambda: None,
+        kept: Kept | None = None,
+    ) -> list[NDArray[np.float32]]:
+        """Return the log-probability of every id at every token from `starts` on: by sequence, float32 [n, V].
+
+        Arguments are as for `token_logprobs`; one request a sequence, few at a time, for the answers are long.
+
+        Raises:
+            InvalidInputError: a start with nothing before it, an engine other than vLLM, or a server that was not
+                started with `--max-logprobs -1`.
+            LengthLimitError: a sequence longer than the server takes.
+            ServerError: no answer, or one that does not fit the request.
+
+        """
+        wire = self._contact().wire
+        if not isinstance(wire, VllmWire):
+            msg = f"{self._name!r} is served by {wire.engine}, and full_vocabulary is known of vLLM only; leave it out"
+            raise InvalidInputError(msg)
+        self._check_sequences(sequences, starts)
+
+        async def rows(ids: Ids, start: int) -> dict[str, NDArray[Any]]:
+            return {"logp": await wire.distributions(ids, start)}
+
+        async def one(request: tuple[Ids, int]) -> NDArray[np.float32]:
+            found = await _once(_key(*request, -1, None), kept, lambda: rows(*request))
+            return found["logp"]
+
+        longest = max(map(len, sequences), default=1) * self.vocab_size
+        asked = list(zip(sequences, starts, strict=True))
+        return self._client.wait(self._client.each(one, asked, max(1, MOST_ENTRIES // longest)), checkpoint)
 
     def generate(
         self,
@@ -191,19 +257,37 @@ class ServerModel:
         # a server counts on from a seed for its n samples, so those of two prompts must lie far apart
         seeds = [int(np.random.SeedSequence([seed, i]).generate_state(1)[0] >> 1) for i in range(len(prompts))]
         draws = [Draw(ids, n, max_new_tokens, own, how, ends) for ids, own in zip(prompts, seeds, strict=True)]
-        return self._client.map(wire.generate, draws)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
+        return self._client.wait(self._client.each(wire.generate, draws))
 
     def _contact(self) -> Served:
         """Return how the server is asked, after its self-test the first time."""
         with self._lock:
             if self._served is None:
-                entry = find_model(self._client, self._name)
-                self._served = check_server(self._client, self._name, entry, self.tokenizer, self._engine)
+                entry, tokenizer = self._entry(), self.tokenizer
+                if self._full_vocabulary:
+                    self._check_vocabulary(self.vocab_size)
+                self._served = self._client.wait(check_server(self._client, self._name, entry, tokenizer, self._engine))
             return self._served
+
+    def _entry(self) -> dict[str, Any]:
+        return self._client.wait(find_model(self._client, self._name))
+
+    def _check_vocabulary(self, size: int | None) -> None:
+        if self._full_vocabulary and size is not None and size > MOST_VOCABULARY:
+            cost = ENTRY_BYTES * size / 1000
+            msg = (
+                f"found full_vocabulary=True with a vocabulary of {size:,}, expected at most {MOST_VOCABULARY:,}: a "
+                f"rollout of 1,000 tokens would be answered with {cost:,.0f} MB of JSON. Leave it out, or take a local "
+                "teacher for divergences"
+            )
+            raise InvalidInputError(msg)
+
+    def _check_sequences(self, sequences: Sequence[Ids], starts: Sequence[int]) -> None:
+        for ids, start in zip(sequences, starts, strict=True):
+            if not 1 <= start <= len(ids):
+                msg = f"found a start of {start} in a sequence of {len(ids)}, expected 1 to its length"
+                raise InvalidInputError(msg)
+            self._check_length(len(ids), 0)
 
     def _check_length(self, prompt: int, new: int) -> None:
         limit = self.limit
@@ -230,3 +314,27 @@ def _given(tokenizer: Any) -> Tokenizer:
         "folder or a hub name"
     )
     raise InvalidInputError(msg)
+
+
+def _key(ids: Ids, start: int, k: int, at_ids: NDArray[np.integer] | None) -> str:
+    """Return a name for a request: equal requests, equal names."""
+    at = np.zeros((0, 0)) if at_ids is None else at_ids
+    parts = (np.asarray(ids, np.int32).tobytes(), np.ascontiguousarray(at, np.int64).tobytes())
+    found = hashlib.blake2b(repr((start, k, at.shape, *map(len, parts))).encode(), digest_size=16)
+    for part in parts:
+        found.update(part)
+    return found.hexdigest()
+
+
+async def _once(key: str, kept: Kept | None, ask: Callable[[], Awaitable[Arrays]]) -> Arrays:
+    """Return an answer that was kept, or ask, and keep the answer from the moment it is here."""
+    found = None if kept is None else kept.get(key)
+    if found is None:
+        found = await ask()
+        if kept is not None:
+            kept[key] = found
+    return found
+
+
+async def _arrays(scored: Awaitable[ScoredTokens]) -> Arrays:
+    return dict(vars(await scored))

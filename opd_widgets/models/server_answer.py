@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,6 +37,21 @@ class Draw:
     seed: int
     sampling: Sampling
     ends: Sequence[int]
+
+    def settings(self) -> dict[str, Any]:
+        """Return how tokens are drawn, in the words of both engines: all is said, nothing is left to a server's own."""
+        return {
+            "n": self.n,
+            "temperature": self.sampling.temperature,
+            "top_p": self.sampling.top_p,
+            "top_k": self.sampling.top_k or -1,
+            "min_p": self.sampling.min_p,
+            "repetition_penalty": self.sampling.repetition_penalty,
+            "presence_penalty": 0.0,
+            "frequency_penalty": 0.0,
+            "ignore_eos": False,
+            "stop_token_ids": list(self.ends),
+        }
 
 
 @dataclass(frozen=True)
@@ -80,7 +95,7 @@ def scored_tokens(positions: Sequence[Position], k: int) -> ScoredTokens:
         rank[row] = position.rank or (ranked.index(position.token) + 1 if position.token in ranked else 0)
         at[row] = [position.known.get(int(token), np.nan) for token in position.at]
     censored = (logprob <= CENSORED_AT) & np.isfinite(logprob)
-    return ScoredTokens(_floor(logprob), censored, rank, top_ids, _floor(top_logprobs), _floor(at))
+    return ScoredTokens(floored(logprob), censored, rank, top_ids, floored(top_logprobs), floored(at))
 
 
 def _ranked(position: Position) -> list[int]:
@@ -89,7 +104,7 @@ def _ranked(position: Position) -> list[int]:
     return sorted(among, key=lambda token: (-position.known[token], token))
 
 
-def _floor(values: NDArray[np.float32]) -> NDArray[np.float32]:
+def floored(values: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return values with the sentinel for "less likely than I report" as -inf."""
     return np.where(values <= CENSORED_AT, np.float32(-np.inf), values)
 

@@ -39,7 +39,7 @@ class Served:
     limit: int | None
 
 
-def find_model(client: ServerClient, model: str) -> dict[str, Any]:
+async def find_model(client: ServerClient, model: str) -> dict[str, Any]:
     """Return the server's entry for a model.
 
     Raises:
@@ -47,7 +47,7 @@ def find_model(client: ServerClient, model: str) -> dict[str, Any]:
         InvalidInputError: it does not serve the model.
 
     """
-    answer = client.ask("/v1/models", retries=min(1, client.retries))
+    answer = await client.ask("/v1/models", retries=min(1, client.retries))
     body = answer.body if isinstance(answer.body, dict) else {}
     entries = [entry for entry in body.get("data") or [] if isinstance(entry, dict)]
     if not answer.ok or "data" not in body:
@@ -63,7 +63,7 @@ def find_model(client: ServerClient, model: str) -> dict[str, Any]:
     raise InvalidInputError(msg)
 
 
-def check_server(
+async def check_server(
     client: ServerClient, model: str, entry: dict[str, Any], tokenizer: Tokenizer, engine: str | None
 ) -> Served:
     """Return how to ask the server, once it has shown that its answers can be relied on.
@@ -79,19 +79,19 @@ def check_server(
     wire: Wire = SglangWire(client, model) if kind == "sglang" else VllmWire(client, model, name)
     length = entry.get("max_model_len")
     limit = None if length is None else int(length) - wire.spare
-    ids = _check_tokenizer(client, model, tokenizer)[: min(PROBED_IDS, limit or PROBED_IDS)]
-    first, second = (wire.score(ids, 1, 1, None) for _ in range(2))
+    ids = (await _check_tokenizer(client, model, tokenizer))[: min(PROBED_IDS, limit or PROBED_IDS)]
+    first, second = [await wire.score(ids, 1, 1, None) for _ in range(2)]
     _check_answers(client, model, first, second)
-    if isinstance(wire, VllmWire) and wire.takes_any_id(ids):
+    if isinstance(wire, VllmWire) and await wire.takes_any_id(ids):
         wire = replace(wire, scores_any_id=True)
     return Served(wire, limit)
 
 
-def _check_tokenizer(client: ServerClient, model: str, tokenizer: Tokenizer) -> Ids:
+async def _check_tokenizer(client: ServerClient, model: str, tokenizer: Tokenizer) -> Ids:
     """Return the probe's ids, the same here and there."""
     text = PROBE + "".join(f"{name} a" for name in _special(tokenizer))
     here = tokenizer.encode(text)
-    answer = client.ask("/tokenize", {"model": model, "prompt": text, "add_special_tokens": False})
+    answer = await client.ask("/tokenize", {"model": model, "prompt": text, "add_special_tokens": False})
     there = answer.body.get("tokens") if answer.ok and isinstance(answer.body, dict) else None
     if not isinstance(there, list):
         raise ServerError(_no_tokenize(client, answer))

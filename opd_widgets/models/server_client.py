@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import random
-import threading
 import time
-import weakref
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 import httpx
 
 from opd_widgets.errors import InvalidInputError, ServerError
+from opd_widgets.models.server_work import finish
+
+if TYPE_CHECKING:
+    import ssl
 
 RETRIED = frozenset({408, 429, 500, 502, 503, 504})
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds; doubled from try to try
+CONNECTS_WITHIN = 10.0  # seconds for one try: a host that is off does not answer at all
 _SHOWN = 400  # characters of a server's own words in an error
 
-_mapping = threading.local()  # .ended: set once the `map` that this thread works for has failed
+_http: ContextVar[httpx.AsyncClient] = ContextVar("the connections of the work under way")
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -52,7 +57,8 @@ class Answer:
 class ServerClient:
     """Asks one server.
 
-    The key is read from the environment for each request and kept nowhere.
+    Connections last as long as the work they are made for (`wait`), and no longer. The key is read from the environment
+    for each request and kept nowhere.
 
     Args:
         url: of the server, with or without `/v1`.
@@ -71,16 +77,42 @@ class ServerClient:
         self.retries, self.timeout, self.concurrency = retries, timeout, concurrency
         _check_sizes(timeout=timeout, retries=retries, concurrency=concurrency)
         self._auth = _EnvironmentKey(api_key_env)
-        limits = httpx.Limits(max_connections=concurrency, max_keepalive_connections=concurrency)
-        self._http = httpx.Client(base_url=self.url, auth=self._auth, limits=limits, follow_redirects=False)
-        weakref.finalize(self, self._http.close)
 
     def __repr__(self) -> str:
         """Name the server."""
         return f"ServerClient({self.url!r})"
 
-    def ask(self, path: str, body: Any = None, *, about: str = "", retries: int | None = None) -> Answer:
-        """Send a request, POST where there is a body, and return the answer.
+    def wait(self, work: Coroutine[Any, Any, Result], checkpoint: Callable[[], None] = lambda: None) -> Result:
+        """Return what asynchronous work that asks this server comes to.
+
+        Args:
+            work: what to do.
+            checkpoint: called again and again meanwhile; where it raises, requests under way are taken back and their
+                connections closed.
+
+        """
+        return finish(self._connected(work), checkpoint)
+
+    async def each(
+        self, function: Callable[[Item], Awaitable[Result]], items: Sequence[Item], at_a_time: int | None = None
+    ) -> list[Result]:
+        """Do the same for every item, at most `concurrency` or `at_a_time` together; the first error ends it all."""
+        free = asyncio.Semaphore(min(self.concurrency, at_a_time or self.concurrency))
+
+        async def one(item: Item) -> Result:
+            async with free:
+                return await function(item)
+
+        tasks = [asyncio.create_task(one(item)) for item in items]
+        try:
+            return list(await asyncio.gather(*tasks))
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)  # each closes its connection
+
+    async def ask(self, path: str, body: Any = None, *, about: str = "", retries: int | None = None) -> Answer:
+        """Send a request, POST where there is a body, and return the answer; within `wait` only.
 
         Args:
             path: below the server's address.
@@ -98,16 +130,17 @@ class ServerClient:
         for tries, pause in enumerate(_pauses(), 1):
             asked_to_wait, cause = 0.0, None
             try:
-                status, content, asked_to_wait = self._send(path, body, deadline)
+                status, content, asked_to_wait = await self._send(path, body, deadline)
                 if status not in RETRIED:
                     return self._answer(path, status, content)
                 found = f"status {status}, {self._message(content)!r}"
-            except httpx.TransportError as error:
+            except (httpx.TransportError, TimeoutError) as error:
                 cause = error
-                found = f"{type(error).__name__}{f', {error}' if str(error) else ''}"
+                found = f"{type(error).__name__}, {str(error) or f'no whole answer within {self.timeout:g} s'}"
             rest = max(pause, asked_to_wait)
-            if tries > allowed or time.monotonic() + rest >= deadline or _sleep(rest):
+            if tries > allowed or time.monotonic() + rest >= deadline:
                 break
+            await asyncio.sleep(rest)
         what = f" to {about}" if about else ""
         msg = (
             f"{self.url}{path} gave no answer{what} in {tries} {'try' if tries == 1 else 'tries'} and "
@@ -116,39 +149,25 @@ class ServerClient:
         )
         raise ServerError(msg) from cause
 
-    def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """Call a function of every item, at most `concurrency` at a time; the first error ends it all."""
-        ended = threading.Event()
+    async def _connected(self, work: Coroutine[Any, Any, Result]) -> Result:
+        limits = httpx.Limits(max_connections=self.concurrency, max_keepalive_connections=self.concurrency)
+        timeout = httpx.Timeout(None, connect=CONNECTS_WITHIN)  # the whole of a request is limited in `_send`
+        async with httpx.AsyncClient(
+            base_url=self.url, auth=self._auth, limits=limits, timeout=timeout, verify=self._certificates
+        ) as http:
+            _http.set(http)
+            return await work
 
-        def one(item: Item) -> Result:
-            _mapping.ended = ended
-            return function(item)
+    @cached_property
+    def _certificates(self) -> ssl.SSLContext:
+        return httpx.create_ssl_context()  # 20 ms, so once
 
-        pool = ThreadPoolExecutor(max_workers=max(1, min(self.concurrency, len(items))))
-        try:
-            futures = [pool.submit(one, item) for item in items]
-            wait(futures, return_when=FIRST_EXCEPTION)
-            failed = [future for future in futures if future.done() and future.exception() is not None]
-            return [future.result() for future in failed or futures]
-        finally:
-            ended.set()  # nobody waits for what is still being tried again
-            pool.shutdown(wait=False, cancel_futures=True)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._http.close()
-
-    def _send(self, path: str, body: Any, deadline: float) -> tuple[int, str, float]:
-        left = max(deadline - time.monotonic(), 1e-3)
-        method, parts = ("GET" if body is None else "POST"), []
-        with self._http.stream(method, path, json=body, timeout=left) as response:
-            for part in response.iter_bytes():
-                parts.append(part)
-                if time.monotonic() > deadline:  # httpx's own limit is for each part
-                    msg = f"no whole answer within {self.timeout:g} s"
-                    raise httpx.ReadTimeout(msg)
-            content = self._clean(b"".join(parts).decode("utf-8", "replace"))  # a server may repeat the key
-            return response.status_code, content, _seconds(response.headers.get("retry-after"))
+    async def _send(self, path: str, body: Any, deadline: float) -> tuple[int, str, float]:
+        method = "GET" if body is None else "POST"
+        async with asyncio.timeout(max(deadline - time.monotonic(), 1e-3)):
+            response = await _http.get().request(method, path, json=body)
+        content = self._clean(response.content.decode("utf-8", "replace"))  # a server may repeat the key
+        return response.status_code, content, _seconds(response.headers.get("retry-after"))
 
     def _answer(self, path: str, status: int, content: str) -> Answer:
         try:
@@ -233,12 +252,6 @@ def _root(url: str) -> str:
         msg = f"found {url!r}, expected a server's URL such as http://127.0.0.1:8000/v1"
         raise InvalidInputError(msg)
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/').removesuffix('/v1')}"
-
-
-def _sleep(seconds: float) -> bool:
-    """Wait; return whether to give up, since nobody waits for this request any more."""
-    ended: threading.Event = getattr(_mapping, "ended", None) or threading.Event()
-    return ended.wait(seconds)
 
 
 def _pauses() -> Iterator[float]:

@@ -41,7 +41,7 @@ class SglangWire:
     scores_any_id: bool = True
     spare: int = 0
 
-    def score(self, ids: Ids, start: int, k: int, at_ids: NDArray[np.integer] | None) -> ScoredTokens:
+    async def score(self, ids: Ids, start: int, k: int, at_ids: NDArray[np.integer] | None) -> ScoredTokens:
         """Return what the server says of the tokens from `start` on.
 
         SGLang takes one list of ids for all positions, so those of all rows are asked for at each. It gives no ranks: a
@@ -62,7 +62,7 @@ class SglangWire:
             "return_text_in_logprobs": False,
             **({"token_ids_logprob": union} if union else {}),
         }
-        meta = self._meta(self._need(self.client.ask(GENERATE, body, about=what_is_scored(ids, k)), len(ids)))
+        meta = self._meta(self._need(await self.client.ask(GENERATE, body, about=what_is_scored(ids, k)), len(ids)))
         tokens = self._last(meta, "input_token_logprobs", ids, start)
         tops = self._last(meta, "input_top_logprobs", ids, start)
         asked = self._last(meta, "input_token_ids_logprobs", ids, start) if union else [[]] * len(tokens)
@@ -76,7 +76,7 @@ class SglangWire:
             found.append(Position(token, known, top=frozenset(likeliest), at=at))
         return scored_tokens(found, k)
 
-    def generate(self, draw: Draw) -> list[Generation]:
+    async def generate(self, draw: Draw) -> list[Generation]:
         """Return n continuations, drawn with exactly these settings.
 
         `seed` is not sent: SGLang has none for each of several samples, so a draw cannot be repeated.
@@ -86,22 +86,13 @@ class SglangWire:
 
         """
         params = {
-            "n": draw.n,
             "max_new_tokens": draw.max_new_tokens,
             "min_new_tokens": 0,
-            "temperature": draw.sampling.temperature,
-            "top_p": draw.sampling.top_p,
-            "top_k": draw.sampling.top_k or -1,
-            "min_p": draw.sampling.min_p,
-            "repetition_penalty": draw.sampling.repetition_penalty,
-            "presence_penalty": 0.0,
-            "frequency_penalty": 0.0,
-            "ignore_eos": False,
-            "stop_token_ids": list(draw.ends),
             "no_stop_trim": True,
             "skip_special_tokens": False,
+            **draw.settings(),
         }
-        answer = self.client.ask(GENERATE, {"input_ids": plain(draw.prompt), "sampling_params": params})
+        answer = await self.client.ask(GENERATE, {"input_ids": plain(draw.prompt), "sampling_params": params})
         body = self._need(answer, len(draw.prompt))
         drawn = body if isinstance(body, list) else [body]
         if len(drawn) != draw.n or any(not isinstance(one, dict) or one.get("output_ids") is None for one in drawn):

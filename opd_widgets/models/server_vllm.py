@@ -17,7 +17,16 @@ import numpy as np
 
 from opd_widgets.errors import InvalidInputError, ServerError
 from opd_widgets.models.protocol import Generation, Ids, ScoredTokens
-from opd_widgets.models.server_answer import Draw, Position, is_number, plain, rows_of, scored_tokens, what_is_scored
+from opd_widgets.models.server_answer import (
+    Draw,
+    Position,
+    floored,
+    is_number,
+    plain,
+    rows_of,
+    scored_tokens,
+    what_is_scored,
+)
 from opd_widgets.models.server_client import Answer, ServerClient
 
 if TYPE_CHECKING:
@@ -47,7 +56,7 @@ class VllmWire:
     scores_any_id: bool = False
     spare: int = 1  # a scored sequence is followed by one generated token
 
-    def score(self, ids: Ids, start: int, k: int, at_ids: NDArray[np.integer] | None) -> ScoredTokens:
+    async def score(self, ids: Ids, start: int, k: int, at_ids: NDArray[np.integer] | None) -> ScoredTokens:
         """Return what the server says of the tokens from `start` on.
 
         Raises:
@@ -58,18 +67,18 @@ class VllmWire:
         count = len(ids) - start
         rows = rows_of(at_ids, count)
         if self.scores_any_id and at_ids is not None and at_ids.size:
-            return self._score_at(ids, start, k, rows)
+            return await self._score_at(ids, start, k, rows)
         body = {"model": self.model, "prompt": plain(ids), "prompt_logprobs": k, "return_token_ids": True, **_SCORING}
-        answer = self._need(self.client.ask(COMPLETIONS, body, about=what_is_scored(ids, k)), len(ids), k)
+        answer = self._need(await self.client.ask(COMPLETIONS, body, about=what_is_scored(ids, k)), len(ids), k)
         choice = _first_choice(answer)
         entries = self._entries(choice.get("prompt_logprobs"), choice.get("prompt_token_ids"), ids)
         return scored_tokens(_positions(ids, start, entries, rows), k)
 
-    def _score_at(self, ids: Ids, start: int, k: int, rows: Sequence[Sequence[int]]) -> ScoredTokens:
+    async def _score_at(self, ids: Ids, start: int, k: int, rows: Sequence[Sequence[int]]) -> ScoredTokens:
         """Score ids of one's choice in the same pass; a row's -1 is none."""
         asked = {"prompt_logprobs": k, "prompt_logprob_token_ids": rows, "prompt_logprob_start": start - 1}
         body = {"model": self.model, "token_ids": plain(ids), "sampling_params": {**asked, **_SCORING}}
-        answer = self._need(self.client.ask(TOKENS, body, about=what_is_scored(ids, k)), len(ids), k)
+        answer = self._need(await self.client.ask(TOKENS, body, about=what_is_scored(ids, k)), len(ids), k)
         entries = self._entries(answer.get("prompt_logprobs"), None, ids)
         found = scored_tokens(_positions(ids, start, entries, [[]] * len(rows)), k)
         matrix = _matrix(answer.get("prompt_token_id_logprobs"))
@@ -81,14 +90,46 @@ class VllmWire:
             found.logprob, found.censored, found.rank, found.top_ids, found.top_logprobs, matrix.astype(np.float32)
         )
 
-    def takes_any_id(self, ids: Ids) -> bool:
+    async def distributions(self, ids: Ids, start: int) -> NDArray[np.float32]:
+        """Return the log-probability of every id at the tokens from `start` on: float32 [n, V].
+
+        Raises:
+            InvalidInputError: the server was not started with --max-logprobs -1.
+            ServerError: a refusal, or an answer with fewer ids at some position than at others.
+
+        """
+        body = {"model": self.model, "prompt": plain(ids), "prompt_logprobs": -1, "return_token_ids": True, **_SCORING}
+        about = f"{len(ids)} tokens with the whole vocabulary of each"
+        answer = await self.client.ask(COMPLETIONS, body, about=about)
+        too_many = None if answer.ok else _TOO_MANY.search(answer.message)
+        if too_many:
+            msg = (
+                f"{self.model!r} was asked for its whole vocabulary of {too_many[1]} and its server gives at most "
+                f"{too_many[2]} of each position. Start it with --max-logprobs -1, or leave full_vocabulary out"
+            )
+            raise InvalidInputError(msg)
+        choice = _first_choice(self._need(answer, len(ids), 0))
+        entries = self._entries(choice.get("prompt_logprobs"), choice.get("prompt_token_ids"), ids)[start:]
+        width = max((max(entry, default=-1) for entry in entries), default=-1) + 1
+        rows = np.full((len(entries), width), np.nan, np.float32)
+        for row, entry in zip(rows, entries, strict=True):
+            row[list(entry)] = [np.nan if said.get("logprob") is None else said["logprob"] for said in entry.values()]
+        if not width or np.isnan(rows).any():
+            msg = (
+                f"{self.model!r}: asked for the whole vocabulary and found {int(np.isnan(rows).sum())} of {rows.size} "
+                f"log-probabilities missing; expected all {width} ids at each of {len(rows)} positions"
+            )
+            raise ServerError(msg)
+        return floored(rows)
+
+    async def takes_any_id(self, ids: Ids) -> bool:
         """Return whether the server scores ids of one's choice, by asking it to."""
         asked = {"prompt_logprob_token_ids": [[int(ids[0])]], "prompt_logprob_start": len(ids) - 2, **_SCORING}
         body = {"model": self.model, "token_ids": plain(ids), "sampling_params": asked}
-        answer = self.client.ask(TOKENS, body)
+        answer = await self.client.ask(TOKENS, body)
         return answer.ok and isinstance(answer.body, dict) and bool(answer.body.get("prompt_token_id_logprobs"))
 
-    def generate(self, draw: Draw) -> list[Generation]:
+    async def generate(self, draw: Draw) -> list[Generation]:
         """Return n continuations, drawn with exactly these settings: each of them is said.
 
         Raises:
@@ -98,24 +139,15 @@ class VllmWire:
         body = {
             "model": self.model,
             "prompt": plain(draw.prompt),
-            "n": draw.n,
             "max_tokens": draw.max_new_tokens,
-            "seed": draw.seed,
-            "temperature": draw.sampling.temperature,
-            "top_p": draw.sampling.top_p,
-            "top_k": draw.sampling.top_k or -1,
-            "min_p": draw.sampling.min_p,
-            "repetition_penalty": draw.sampling.repetition_penalty,
-            "presence_penalty": 0.0,
-            "frequency_penalty": 0.0,
-            "logit_bias": None,
             "min_tokens": 0,
-            "ignore_eos": False,
+            "seed": draw.seed,
             "stop": [],
-            "stop_token_ids": list(draw.ends),
+            "logit_bias": None,
             "return_token_ids": True,
+            **draw.settings(),
         }
-        answer = self._need(self.client.ask(COMPLETIONS, body), len(draw.prompt), 0)
+        answer = self._need(await self.client.ask(COMPLETIONS, body), len(draw.prompt), 0)
         choices = sorted(answer.get("choices") or [], key=lambda choice: int(choice.get("index", 0)))
         if len(choices) != draw.n or any(choice.get("token_ids") is None for choice in choices):
             msg = (

@@ -11,7 +11,7 @@ import numpy as np
 
 from opd_widgets.data.byte_alphabet import decode_byte_level
 from opd_widgets.data.piece import Piece
-from opd_widgets.errors import ContextError, InvalidInputError, TokenizerMismatchError
+from opd_widgets.errors import ContextError, InvalidInputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -57,6 +57,24 @@ class HFTokenizer:
     def end_ids(self) -> frozenset[int]:
         """Ids that end a response."""
         return self._end_ids
+
+    @property
+    def end_id(self) -> int | None:
+        """The one of them that closes a text of its own; None where it has none."""
+        found = self.inner.eos_token_id
+        return None if found is None else int(found)
+
+    @property
+    def begin_id(self) -> int | None:
+        """Id of its beginning-of-text token; None where it has none."""
+        found = self.inner.bos_token_id
+        return None if found is None else int(found)
+
+    @property
+    def pad_id(self) -> int | None:
+        """Id of its padding token; None where it has none."""
+        found = self.inner.pad_token_id
+        return None if found is None else int(found)
 
     def encode(self, text: str) -> Ids:
         """Return the ids of a text as it stands: no special token is added.
@@ -179,28 +197,18 @@ def _check_unicode(text: str) -> None:
         raise InvalidInputError(msg) from error
 
 
-def check_same_tokens(student: Tokenizer, teacher: Tokenizer, names: tuple[str, str]) -> int:
-    """Return how many ids two tokenizers share, counting from 0.
+def shared_tokens(student: Tokenizer, teacher: Tokenizer) -> int | None:
+    """Return how many ids two tokenizers share, counting from 0; None where an id means two things: they are others."""
+    if first_unlike(student, teacher) is not None:
+        return None
+    return min(student.size, teacher.size)
 
-    Args:
-        student: one tokenizer.
-        teacher: the other.
-        names: what to call their models in an error.
 
-    Raises:
-        TokenizerMismatchError: an id means one token here and another there.
-
-    """
-    shared = min(student.size, teacher.size)
+def first_unlike(student: Tokenizer, teacher: Tokenizer) -> tuple[int, str, str] | None:
+    """Return the lowest id that means one token to the student and another to the teacher, with both; None if none."""
     if student is teacher or student.vocabulary() == teacher.vocabulary():
-        return shared
+        return None
     theirs = {token: text for text, token in teacher.vocabulary().items()}
-    for text, token in sorted(student.vocabulary().items(), key=lambda entry: entry[1]):
-        if token in theirs and theirs[token] != text:
-            msg = (
-                f"teacher {names[1]!r} and student {names[0]!r} have different tokenizers: id {token} is "
-                f"{theirs[token]!r} to the teacher and {text!r} to the student ({teacher.size} and {student.size} "
-                "tokens). Expected one tokenizer for both. Choose a teacher of the student's family"
-            )
-            raise TokenizerMismatchError(msg)
-    return shared
+    unlike = ((token, text) for text, token in student.vocabulary().items() if theirs.get(token, text) != text)
+    found = min(unlike, default=None)
+    return None if found is None else (*found, theirs[found[0]])

@@ -14,6 +14,7 @@ from opd_widgets.data.topk import UNUSED_ID, TopK
 from opd_widgets.data.track import LogprobTrack, Provenance
 from opd_widgets.measures.measured import Measured
 from opd_widgets.measures.signals import compute_signals
+from opd_widgets.scoring.cross import group_sums
 from opd_widgets.scoring.panel import STUDENT
 
 if TYPE_CHECKING:
@@ -69,6 +70,9 @@ def assemble(task: Task, first: int, columns: Mapping[str, Columns], asked: Aske
     scored = {}
     for name, prompt in task.prompts.items():
         theirs = columns.get(name, {})
+        if name in task.respelled:
+            scored[name] = _in_groups(task, name, build, group_sums(task.respelled[name].alignment, theirs, own), asked)
+            continue
         whole = name not in asked.scorers
         track = build.track(theirs, asked.teachers[name], prompt.ids, entropy=whole)
         both = replace(measured, **_own(build, theirs, track, _PAIR if whole else ()))
@@ -80,8 +84,34 @@ def assemble(task: Task, first: int, columns: Mapping[str, Columns], asked: Aske
             prompt_ids=prompt.ids,
             context=prompt.context,
             context_tokens=prompt.context_tokens,
+            leaks_answer=prompt.leaks_answer,
         )
     return RolloutScores(own, compute_signals(measured, asked.settings, per_teacher=False), scored)
+
+
+def _in_groups(task: Task, name: str, build: _Builder, both: Columns, asked: Asked) -> TeacherScores:
+    """Return the record of a teacher of another tokenizer: only sums over groups of equal text compare."""
+    prompt, respelled = task.prompts[name], task.respelled[name]
+    track = LogprobTrack(
+        both["logprob"],
+        topk=build.top({}),
+        censored=both["censored"],
+        provenance=asked.teachers[name],
+        context_hash=context_hash(prompt.ids),
+    )
+    measured = Measured(task.rollout.counted, both["student_logprob"], track.logprobs)
+    return TeacherScores(
+        track=track,
+        at_student_top=build.matrix({}, "at_student_top"),
+        student_at_top=build.matrix({}, "student_at_top"),
+        signals=compute_signals(measured, asked.settings, per_teacher=True),
+        prompt_ids=prompt.ids,
+        context=prompt.context,
+        context_tokens=prompt.context_tokens,
+        leaks_answer=prompt.leaks_answer,
+        groups=respelled.alignment.student,
+        own=respelled.own_tokens(prompt.ids),
+    )
 
 
 def _own(build: _Builder, columns: Columns, track: LogprobTrack, pair: tuple[str, ...]) -> dict[str, Any]:

@@ -10,8 +10,9 @@ import numpy as np
 from array_api_compat import array_namespace, device, to_device
 
 from opd_widgets.measures import divergence
-from opd_widgets.measures.distribution import Array, Distribution
+from opd_widgets.measures.distribution import Array, Distribution, log_softmax
 from opd_widgets.measures.ranking import rank_of, take, top_k
+from opd_widgets.measures.together import divergences
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,42 +41,44 @@ class Ask:
     settings: SignalSettings
 
 
-def measure_student(logits: Array, ask: Ask) -> tuple[Array, Array, Columns]:
-    """Return the student's log-probabilities [n, V], its likeliest ids [n, K] (both on the device), and its columns.
+def measure_student(logits: Array, ask: Ask) -> tuple[Distribution, Array, Columns]:
+    """Return the student's distributions [n, V], its likeliest ids [n, K] (both on the device), and its columns.
 
     Sampled log-probability, rank and entropy use the full softmax; top-k names real tokens only. `logits` becomes the
     log-probabilities, in place.
     """
-    parts = []
+    parts, full = [], True
+    probabilities = array_namespace(logits).empty_like(logits)
     for here in _row_blocks(logits):
         student = Distribution.of_logits(logits[here, :])
-        logits[here, :] = student.logp
+        logits[here, :], probabilities[here, :] = student.logp, student.p
+        full = full and student.full
         parts.append(_own_columns(student, _ids(ask, logits)[here], ask.k, ask.real))
     own = _concatenate(parts)
-    return logits, own["top_ids"], _numpy(own)
+    return Distribution(logits, probabilities, full), own["top_ids"], _numpy(own)
 
 
-def measure_teacher(logits: Array, student: Array, student_top: Array, shared: int, ask: Ask) -> Columns:
+def measure_teacher(logits: Array, student: Distribution, student_top: Array, shared: int, ask: Ask) -> Columns:
     """Return one teacher's columns.
 
     Divergences are taken over the ids that both tokenizers have, renormalised there; the mass outside is reported.
 
     Args:
         logits: float32 [n, V_T].
-        student: the student's log-probabilities, float32 [n, V].
+        student: the student's distributions, float32 [n, V].
         student_top: its likeliest ids, int [n, K].
         shared: number of ids the two tokenizers share, counting from 0.
         ask: what to measure.
 
     """
-    parts = []
+    parts, place = [], device(student.logp)
     for here in _row_blocks(logits):
-        mine = student[here, :]
-        teacher = Distribution.of_logits(to_device(logits[here, :], device(student)))  # two models, maybe two devices
-        columns = _own_columns(teacher, _ids(ask, student)[here], ask.k, shared)
-        columns |= _pair_columns(Distribution.of(mine), teacher, shared, ask.settings)
+        mine = Distribution(student.logp[here, :], student.p[here, :], student.full)
+        teacher = Distribution.of_logits(to_device(logits[here, :], place))  # two models, maybe two devices
+        columns = _own_columns(teacher, _ids(ask, student.logp)[here], ask.k, shared)
+        columns |= _pair_columns(mine, teacher, shared, ask.settings)
         columns["at_student_top"] = _at(teacher.logp, student_top[here, :])
-        columns["student_at_top"] = _at(mine, columns["top_ids"])
+        columns["student_at_top"] = _at(mine.logp, columns["top_ids"])
         parts.append(columns)
     return _numpy(_concatenate(parts))
 
@@ -84,13 +87,13 @@ def logprobs_at(logits: Array, ids: NDArray[np.integer]) -> NDArray[np.float32]:
     """Return log-probabilities at ids [n, K] from logits [n, V]; NaN where an id is -1 or has no row."""
     xp = array_namespace(logits)
     wanted = xp.asarray(np.asarray(ids, np.int64), device=device(logits))
-    parts = [_at(Distribution.of_logits(logits[here, :]).logp, wanted[here, :]) for here in _row_blocks(logits)]
+    parts = [_at(log_softmax(logits[here, :]), wanted[here, :]) for here in _row_blocks(logits)]
     return np.asarray(to_device(xp.concat(parts, axis=0), "cpu"))
 
 
 def _row_blocks(logits: Array) -> Iterator[slice]:
-    """Yield slices of rows small enough that the arrays measuring makes of them stay in the processor's cache."""
-    rows = max(1, BLOCK // logits.shape[-1])
+    """Yield slices of rows; on a CPU so small that the arrays measuring makes of them stay in its cache."""
+    rows = max(1, BLOCK // logits.shape[-1] if str(device(logits)) == "cpu" else logits.shape[0])
     for start in range(0, logits.shape[0], rows):
         yield slice(start, start + rows)
 
@@ -104,7 +107,7 @@ def _own_columns(distribution: Distribution, ids: Array, k: int, real: int) -> d
     values, top = top_k(logp[:, :real], k)
     return {
         "logprob": take(logp, ids[:, None])[:, 0],
-        "rank": rank_of(logp, ids),
+        "rank": rank_of(logp, ids, values, among=real),
         "entropy": divergence.entropy(distribution),
         "top_ids": top,
         "top_logprobs": values,
@@ -116,15 +119,8 @@ def _pair_columns(
 ) -> dict[str, Array]:
     s, student_outside = student.first(shared)
     t, teacher_outside = teacher.first(shared)
-    return {
-        "reverse_kl": divergence.reverse_kl(s, t),
-        "forward_kl": divergence.forward_kl(s, t),
-        "jsd": divergence.jsd(s, t, settings.beta),
-        "skew_reverse_kl": divergence.skew_reverse_kl(s, t, settings.skew),
-        "clipped_kl": divergence.clipped_kl(t, s, settings.clip),
-        "student_outside": student_outside,
-        "teacher_outside": teacher_outside,
-    }
+    measured = divergences(s, t, beta=settings.beta, skew=settings.skew, clip=settings.clip)
+    return {**measured, "student_outside": student_outside, "teacher_outside": teacher_outside}
 
 
 def _at(logp: Array, ids: Array) -> Array:

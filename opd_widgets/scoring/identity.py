@@ -12,11 +12,12 @@ from array_api_compat import to_device
 from opd_widgets.data.plain import json_value
 from opd_widgets.data.store_rollouts import hash_of, prompt_hash
 from opd_widgets.errors import InvalidInputError
+from opd_widgets.models.protocol import is_scorer
+from opd_widgets.models.teacher import plain_arguments
 
 if TYPE_CHECKING:
     from opd_widgets.models.contexts import Context
     from opd_widgets.models.protocol import LanguageModel
-    from opd_widgets.models.teacher import Teacher
     from opd_widgets.scoring.panel import Panel
     from opd_widgets.scoring.prepare import Task
 
@@ -43,8 +44,9 @@ def identity_of(panel: Panel, tasks: Sequence[Task]) -> dict[str, Any]:
         name: {
             "model": probed[id(teacher.model)],
             "context": _context(teacher.context, questions),
-            "chat_template_kwargs": _kwargs(teacher),
+            "chat_template_kwargs": plain_arguments(teacher.chat_template_kwargs),
             "prompts": prompt_hash([task.prompts[name].ids for task in tasks]),
+            **_respelled(tasks, name),
         }
         for name, teacher in panel.teachers.items()
     }
@@ -59,6 +61,12 @@ def identity_of(panel: Panel, tasks: Sequence[Task]) -> dict[str, Any]:
     return plain
 
 
+def _respelled(tasks: Sequence[Task], teacher: str) -> dict[str, str]:
+    """Return the responses' name in a tokenizer that is not the student's; nothing for one that is."""
+    read = [task.respelled[teacher].ids for task in tasks if teacher in task.respelled]
+    return {"responses": prompt_hash(read)} if read else {}
+
+
 def _model(model: LanguageModel) -> dict[str, Any]:
     return {
         "name": model.name,
@@ -66,6 +74,7 @@ def _model(model: LanguageModel) -> dict[str, Any]:
         "limit": model.limit,
         "provenance": asdict(model.provenance),
         ANSWERS: _answers(model),
+        **({"full_vocabulary": model.full_vocabulary} if is_scorer(model) else {}),
     }
 
 
@@ -89,16 +98,6 @@ def _context(context: Context | None, questions: set[str]) -> dict[str, Any] | N
         else:
             parts[name] = source if isinstance(source, str) else f"function {getattr(source, '__name__', '?')}"
     return {"kind": context.kind, "placement": context.placement, "template": context.template, "texts": parts}
-
-
-def _kwargs(teacher: Teacher) -> dict[str, Any]:
-    kwargs: dict[str, Any] = {}
-    for name, value in teacher.chat_template_kwargs.items():
-        try:
-            kwargs[name] = json_value(name, value)
-        except InvalidInputError:  # the prompts' hash tells what it does
-            kwargs[name] = f"a {type(value).__name__}"
-    return kwargs
 
 
 def check_same(run: Mapping[str, Any], now: Mapping[str, Any], where: str) -> None:

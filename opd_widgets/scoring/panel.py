@@ -10,10 +10,11 @@ from opd_widgets.errors import InvalidInputError
 from opd_widgets.measures.signal import SignalSettings
 from opd_widgets.models.protocol import LanguageModel, Model, TokenScorer, is_scorer
 from opd_widgets.models.teacher import Teacher
-from opd_widgets.models.tokenizer import check_same_tokens
+from opd_widgets.models.tokenizer import shared_tokens
+from opd_widgets.scoring.kept import Answers
 
 if TYPE_CHECKING:
-    from opd_widgets.models.protocol import Padding
+    from opd_widgets.models.protocol import Kept, Padding
 
 STUDENT = ""  # stands for the student where teachers stand by name; no teacher may be called so
 
@@ -77,7 +78,9 @@ class Panel:
         student: who wrote the rollouts.
         teachers: by name.
         options: sizes and signal parameters.
-        shared: by teacher, how many token ids it has in common with the student.
+        shared: by teacher, how many token ids it has in common with the student; a teacher of another tokenizer is not
+            among them, and compared in groups of equal text.
+        answers: where answers of servers are kept while the work goes on; None asks anew each time.
 
     """
 
@@ -85,6 +88,7 @@ class Panel:
     teachers: Mapping[str, Teacher]
     options: Options
     shared: Mapping[str, int]
+    answers: Answers | None = field(default_factory=Answers)
 
     @classmethod
     def of(cls, student: Model, teachers: Mapping[str, Teacher], options: Options | None = None) -> Panel:
@@ -92,7 +96,6 @@ class Panel:
 
         Raises:
             InvalidInputError: something that is not a teacher.
-            TokenizerMismatchError: a teacher numbers tokens differently.
 
         """
         if not isinstance(teachers, Mapping):
@@ -114,10 +117,11 @@ class Panel:
             if not isinstance(teacher, Teacher):
                 msg = f"teacher {name!r} is of type {type(teacher).__name__}, expected opd.Teacher(model, context=...)"
                 raise InvalidInputError(msg)
-        shared = {
-            name: check_same_tokens(student.tokenizer, teacher.model.tokenizer, (student.name, name))
-            for name, teacher in teachers.items()
-        }
+        shared = {}
+        for name, teacher in teachers.items():
+            count = shared_tokens(student.tokenizer, teacher.model.tokenizer)
+            if count is not None:
+                shared[name] = count
         return cls(student, dict(teachers), options or Options(), shared)
 
     def only(self, teacher: str) -> Panel:
@@ -131,7 +135,8 @@ class Panel:
             msg = f"no teacher {teacher!r}; there are {list(self.teachers)}"
             raise InvalidInputError(msg)
         one = {teacher: self.teachers[teacher]}
-        return Panel(self.student, one, self.options, {teacher: self.shared[teacher]})
+        shared = {who: n for who, n in self.shared.items() if who == teacher}
+        return Panel(self.student, one, self.options, shared, self.answers)
 
     def model(self, who: str) -> LanguageModel:
         """Return the model of a teacher, or the student's for `STUDENT`."""
@@ -139,12 +144,28 @@ class Panel:
 
     @property
     def local(self) -> dict[str, Model]:
-        """Those whose hidden states are here, the student first under `STUDENT`, by name."""
-        models = {STUDENT: self.student, **{name: teacher.model for name, teacher in self.teachers.items()}}
+        """Those of the student's tokenizer whose hidden states are here, the student first under `STUDENT`, by name."""
+        models = {STUDENT: self.student, **{name: self.teachers[name].model for name in self.shared}}
         return {name: model for name, model in models.items() if not is_scorer(model) and isinstance(model, Model)}
 
     @property
     def scorers(self) -> dict[str, TokenScorer]:
-        """Teachers that score token by token and give no full distribution, by name."""
-        models = {name: teacher.model for name, teacher in self.teachers.items()}
+        """Teachers of the student's tokenizer that are behind servers, by name."""
+        models = {name: self.teachers[name].model for name in self.shared}
         return {name: model for name, model in models.items() if is_scorer(model)}
+
+    def kept(self, teacher: str) -> Kept | None:
+        """Return what a teacher behind a server has answered so far in this work; None where nothing is kept."""
+        model = self.teachers[teacher].model
+        return self.answers.of(teacher, model) if self.answers is not None and is_scorer(model) else None
+
+    def forget(self) -> None:
+        """Drop what servers have answered: the work is done."""
+        if self.answers is not None:
+            models = [teacher.model for teacher in self.teachers.values()]
+            self.answers.forget(model for model in models if is_scorer(model))
+
+    @property
+    def foreign(self) -> dict[str, Teacher]:
+        """Teachers of another tokenizer, by name."""
+        return {name: teacher for name, teacher in self.teachers.items() if name not in self.shared}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opd_widgets.scoring.summary import summarise
+from opd_widgets.scoring.summary import finite_mean, summarise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +30,7 @@ class Report:
         tokens: response tokens.
         seconds: from the start of the command to the end of scoring.
         outcomes: rollouts by outcome.
+        truncated: how many of them ran into a length limit: their last token ends nothing.
         table: one row a teacher: mean advantage (nats a token) over all rollouts, correct and incorrect ones.
         notes: what a reader must be told.
 
@@ -40,6 +41,7 @@ class Report:
     tokens: int
     seconds: float
     outcomes: Counter[str]
+    truncated: int
     table: pd.DataFrame
     notes: tuple[str, ...]
 
@@ -55,6 +57,7 @@ class Report:
             tokens=sum(map(len, scores.rollouts)),
             seconds=seconds,
             outcomes=Counter(rollout.outcome for rollout in scores.rollouts),
+            truncated=sum(rollout.status == "truncated" for rollout in scores.rollouts),
             table=table,
             notes=scores.notes,
         )
@@ -66,6 +69,7 @@ class Report:
             "student": self.student,
             "rollouts": self.outcomes.total(),
             "outcomes": dict(self.outcomes),
+            "truncated": self.truncated,
             "tokens": self.tokens,
             "seconds": self.seconds,
             "teachers": [{k: _none_for_nan(v) for k, v in row.items()} for row in self.table.to_dict("records")],
@@ -75,6 +79,7 @@ class Report:
     def to_text(self) -> str:
         """Return it for people."""
         judged = f"{self.outcomes['correct']} correct, {self.outcomes['incorrect']} incorrect"
+        judged += f", {self.truncated} truncated" if self.truncated else ""
         what = f"{self.outcomes.total()} rollouts of {self.student} ({judged}), {self.tokens} tokens"
         lines = [f"{what}, {self.seconds:.1f} s"]
         rows = self.table.to_dict("records")
@@ -83,17 +88,15 @@ class Report:
         for row in rows:
             means = f"{signed(row['all']):>9}{signed(row['correct']):>10}{signed(row['incorrect']):>11}"
             lines.append(f"  {row['teacher']:<28}{means}")
-        infinite = int(self.table["infinite"].sum()) if rows else 0
-        if infinite:
-            lines.append(f"  ({infinite} infinite values are in no mean by outcome)")
+        for kind in ("infinite", "undefined"):
+            count = int(self.table[kind].sum()) if rows else 0
+            lines += [f"  ({count} {kind} values are in no mean)"] if count else []
         return "\n".join([*lines, "", *(f"note: {note}" for note in self.notes), f"run: {self.path}"])
 
 
 def _mean(scores: Scores, teacher: str) -> float:
     parts = [scores.signal(SIGNAL, i, teacher)[rollout.counted] for i, rollout in enumerate(scores.rollouts)]
-    values = np.concatenate([np.zeros(0, np.float32), *parts])
-    finite = values[np.isfinite(values)]
-    return float(finite.mean(dtype=np.float64)) if finite.size else math.nan
+    return finite_mean(np.concatenate([np.zeros(0, np.float32), *parts]))
 
 
 def _none_for_nan(value: Any) -> Any:

@@ -1,29 +1,40 @@
-"""Score into a run folder, batch by batch, so that a process that dies loses only the batch in flight."""
+"""Score into a run folder, batch by batch, so that a process that dies loses only the batch in flight.
+
+Of that batch, what servers have answered is kept in the folder until the batch is written.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from tqdm.auto import tqdm
 
+from opd_widgets.data.mismatch import STUDENT, mismatch_notes
+from opd_widgets.data.store import read_batch
 from opd_widgets.data.store_files import need_pyarrow, only_writer
-from opd_widgets.data.store_manifest import NAME, Manifest, installed
+from opd_widgets.data.store_manifest import NAME, Manifest, check_step, installed
 from opd_widgets.data.store_write import RunWriter, check_free
+from opd_widgets.errors import InvalidInputError
+from opd_widgets.scoring.batch import score_batch
 from opd_widgets.scoring.identity import check_same, identity_of
+from opd_widgets.scoring.kept import Answers
+from opd_widgets.scoring.notes import notes_on
 from opd_widgets.scoring.panel import Options, Panel
 from opd_widgets.scoring.plan import plan_batches
 from opd_widgets.scoring.prepare import Task, check_rollouts, make_task
-from opd_widgets.scoring.score import compare_prompts, compare_provenance, iterate, pieces_of, score
+from opd_widgets.scoring.score import pieces_of, score
+from opd_widgets.scoring.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from opd_widgets.data.rollout import Rollout
+    from opd_widgets.data.scored import RolloutScores
     from opd_widgets.models.protocol import Model
     from opd_widgets.models.teacher import Teacher
 
@@ -36,6 +47,7 @@ def score_to(
     *,
     options: Options | None = None,
     noise_rollouts: int = 8,
+    step: int | None = None,
     progress: bool = True,
     checkpoint: Callable[[], None] = lambda: None,
 ) -> Path:
@@ -52,6 +64,7 @@ def score_to(
         options: sizes and signal parameters; a batch of these sizes is what a kill can cost.
         noise_rollouts: how many rollouts are scored twice more, at two batch sizes and paddings, to measure the noise
             band; 0 leaves it unmeasured.
+        step: the student's training step, for `opd.load_steps`; by default its rollouts' own, where they have one.
         progress: whether to draw a progress bar.
         checkpoint: called between steps; raises to stop. What is written stays.
 
@@ -69,33 +82,55 @@ def score_to(
     folder = Path(out).expanduser()
     if not (folder / NAME).is_file():
         check_free(folder)  # before models are asked anything
-    panel = Panel.of(student, teachers, options)
+    panel = replace(Panel.of(student, teachers, options), answers=Answers(folder))
     ready = check_rollouts(rollouts, student)
     tasks = [make_task(rollout, panel) for rollout in ready]
-    notes = (*compare_provenance(panel), *compare_prompts(ready, panel))
+    notes = notes_on(tasks, panel)
     with only_writer(folder):
-        writer = _open(folder, panel, tasks, notes)
+        writer = _open(folder, panel, tasks, notes, check_step(step))
         missing = writer.missing
         left = sum(len(ready[index]) for batch in missing for index in writer.manifest.plan[batch])
         total = sum(map(len, ready))
         with tqdm(
             total=total, initial=total - left, desc="scoring", unit="tok", disable=not progress, leave=False
         ) as bar:
+            session = Session()
             for batch in missing:
-                _score_batch(writer, batch, tasks, panel, checkpoint)
+                _score_batch(writer, batch, tasks, panel, session, checkpoint)
                 bar.update(sum(len(ready[index]) for index in writer.manifest.plan[batch]))
+        panel.forget()
         if not writer.manifest.finished:
-            writer.update(noise=_noise(tasks, panel, noise_rollouts), finished=True)
+            notes = (*writer.manifest.notes, *_mismatch(writer, ready))
+            writer.update(noise=_noise(tasks, panel, noise_rollouts), notes=notes, finished=True)
     return folder
 
 
-def _open(folder: Path, panel: Panel, tasks: Sequence[Task], notes: tuple[str, ...]) -> RunWriter:
+def _mismatch(writer: RunWriter, rollouts: Sequence[Rollout]) -> tuple[str, ...]:
+    """Return how far the student's numbers that came with the rollouts are from those in the run's batches."""
+    if not any(STUDENT in rollout.tracks for rollout in rollouts):
+        return ()
+    items: dict[int, RolloutScores] = {}
+    for batch in range(len(writer.manifest.plan)):
+        items.update(read_batch(writer.folder, writer.manifest, batch, []))
+    return mismatch_notes(rollouts, [items[index] for index in range(len(rollouts))])
+
+
+def _open(folder: Path, panel: Panel, tasks: Sequence[Task], notes: tuple[str, ...], step: int | None) -> RunWriter:
     identity = identity_of(panel, tasks)
     if not (folder / NAME).is_file():
-        return RunWriter.begin(folder, _manifest(panel, tasks, notes, identity), [task.rollout for task in tasks])
+        manifest = replace(_manifest(panel, tasks, notes, identity), step=step)
+        return RunWriter.begin(folder, manifest, [task.rollout for task in tasks])
     manifest = Manifest.read(folder)
     check_same(manifest.identity, identity, str(folder))
+    if step is not None and manifest.step not in {None, step}:
+        msg = (
+            f"the run at {str(folder)!r} was begun as step {manifest.step} and is continued as step {step}; expected "
+            "the same step. Leave step out, or score into another folder"
+        )
+        raise InvalidInputError(msg)
     writer = RunWriter(folder, manifest)
+    if step != manifest.step and step is not None:
+        writer.update(step=step)
     now = installed()
     other = [f"{name} {was}" for name, was in manifest.packages.items() if now.get(name) != was]
     if other and writer.missing:
@@ -108,7 +143,7 @@ def _open(folder: Path, panel: Panel, tasks: Sequence[Task], notes: tuple[str, .
 def _manifest(panel: Panel, tasks: Sequence[Task], notes: tuple[str, ...], identity: dict[str, Any]) -> Manifest:
     options, student = panel.options, panel.student
     rollouts = [task.rollout for task in tasks]
-    plan = plan_batches([task.length for task in tasks], options.batch_tokens, options.batch_rows)
+    plan = plan_batches([task.size for task in tasks], options.batch_tokens, options.batch_rows)
     models = {"": student, **{name: teacher.model for name, teacher in panel.teachers.items()}}
     seeds = {rollout.metadata.get("seed") for rollout in rollouts}
     seed = seeds.pop() if len(seeds) == 1 else None
@@ -126,14 +161,19 @@ def _manifest(panel: Panel, tasks: Sequence[Task], notes: tuple[str, ...], ident
     )
 
 
-def _score_batch(
-    writer: RunWriter, batch: int, tasks: Sequence[Task], panel: Panel, checkpoint: Callable[[], None]
+def _score_batch(  # noqa: PLR0917 - private, called once
+    writer: RunWriter,
+    batch: int,
+    tasks: Sequence[Task],
+    panel: Panel,
+    session: Session,
+    checkpoint: Callable[[], None],
 ) -> None:
     indices = writer.manifest.plan[batch]
-    found = dict(iterate([tasks[index] for index in indices], panel, checkpoint))
-    items = {index: found[place] for place, index in enumerate(indices)}
+    found = score_batch([tasks[index] for index in indices], panel, checkpoint, session)
     rollouts = {index: tasks[index].rollout for index in indices}
-    writer.add(batch, rollouts, items, pieces_of([*rollouts.values()], [*items.values()], panel.student))
+    pieces = pieces_of([*rollouts.values()], found, panel.student)
+    writer.add(batch, rollouts, dict(zip(indices, found, strict=True)), pieces)
 
 
 def _noise(tasks: Sequence[Task], panel: Panel, count: int) -> Mapping[str, float]:

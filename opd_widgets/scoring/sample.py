@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from opd_widgets.data.answers import KEY
 from opd_widgets.data.question import Question
 from opd_widgets.data.retokenise import render_ids
 from opd_widgets.data.rollout import Outcome, Rollout
 from opd_widgets.errors import InvalidInputError, LengthLimitError
+from opd_widgets.models.generated import response_text
 from opd_widgets.models.protocol import Generation, Generator, Ids, Model, Sampling, is_scorer
 
 Verifier = Callable[[Question, str], bool]
@@ -40,6 +42,8 @@ def sample_rollouts(
     of the batch's first question. The draws are therefore the same where all of these are: the model and machine, the
     questions and their order, `n`, `batch_rows`, `max_new_tokens`, `sampling` and `seed`. Other batches or another seed
     draw independently.
+
+    A question's answer, where it has one, goes into its rollouts' metadata as "answer".
 
     Args:
         questions: what is asked; no two of one id.
@@ -67,7 +71,7 @@ def sample_rollouts(
         asked = max(1, min(asked, student.limit - max(map(len, prompts))))
     _check_room(questions, prompts, student, asked)
     judging = _Judging(verifier)
-    metadata = {} if sampling is None or sampling == Sampling() else {"sampling": asdict(sampling)}
+    settings = {} if sampling is None or sampling == Sampling() else {"sampling": asdict(sampling)}
     rollouts: list[Rollout] = []
     per_batch = max(1, batch_rows // n)
     for start in range(0, len(questions), per_batch):
@@ -75,7 +79,7 @@ def sample_rollouts(
         drawn = student.generate(their, n=n, max_new_tokens=asked, seed=batch_seed(seed, some[0].id), sampling=sampling)
         for question, prompt, generations in zip(some, their, drawn, strict=True):
             for index, generation in enumerate(generations):
-                rollout = _rollout(question, index, prompt, generation, student, metadata)
+                rollout = _rollout(question, index, prompt, generation, student, settings)
                 rollouts.append(rollout.with_outcome(judging.judge(question, rollout.response_text or "")))
     judging.report()
     return rollouts
@@ -143,8 +147,9 @@ def _check_room(questions: Sequence[Question], prompts: Sequence[Ids], student: 
 
 
 def _rollout(  # noqa: PLR0917 - private, called once
-    question: Question, index: int, prompt: Ids, drawn: Generation, student: Generator, metadata: Mapping[str, Any]
+    question: Question, index: int, prompt: Ids, drawn: Generation, student: Generator, settings: Mapping[str, Any]
 ) -> Rollout:
+    answer = {} if question.answer is None else {KEY: question.answer}
     return Rollout(
         id=f"{question.id}/{index}",
         prompt_ids=prompt,
@@ -153,14 +158,8 @@ def _rollout(  # noqa: PLR0917 - private, called once
         response_text=response_text(drawn.ids, student),
         question=question.id,
         status="stop" if drawn.stopped else "truncated",
-        metadata=metadata,
+        metadata={**settings, **answer},
     )
-
-
-def response_text(response: Ids, student: Generator) -> str:
-    """Return a response's text without the token that ended it."""
-    ids = response[:-1] if len(response) and int(response[-1]) in student.tokenizer.end_ids else response
-    return student.tokenizer.decode(ids)
 
 
 @dataclass

@@ -1,8 +1,8 @@
-"""Teachers that give no full distribution: what they are asked, and what they cannot say."""
+"""Teachers behind servers: what they are asked, and what those cannot say that give no full distribution."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,8 @@ from opd_widgets.measures.signals import REGISTRY
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from opd_widgets.models.protocol import Ids, TokenScorer
+    from opd_widgets.measures.signal import Signal
+    from opd_widgets.models.protocol import Ids, Kept, TokenScorer
     from opd_widgets.scoring.chunk import Columns
 
 # what a scorer's answer has; see `opd_widgets.measures.measured.Measured`
@@ -22,6 +23,10 @@ _GIVEN = {
     "student_logprob", "teacher_logprob", "student_entropy", "student_rank", "teacher_rank", "student_top_ids",
     "teacher_top_ids", "teacher_at_student_top",
 }  # fmt: skip
+
+
+# Entries of the distributions asked for at a time: 16 MiB as float32, where a rollout alone is not more.
+_ENTRIES = 2**22
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +37,31 @@ class Sequenced:
     response: Ids
     first: int
 
+    @property
+    def ids(self) -> Ids:
+        """Prompt and response together."""
+        return np.concatenate([self.prompt, self.response]).astype(np.int32)
+
+    @property
+    def start(self) -> int:
+        """The first of `ids` that is scored."""
+        return len(self.prompt) + self.first
+
+    @property
+    def count(self) -> int:
+        """How many are."""
+        return len(self.response) - self.first
+
 
 def ask_scorer(
-    scorer: TokenScorer, rollouts: Sequence[Sequenced], student_top: NDArray[np.integer], shared: int, k: int
+    scorer: TokenScorer,
+    rollouts: Sequence[Sequenced],
+    student_top: NDArray[np.integer],
+    shared: int,
+    k: int,
+    *,
+    checkpoint: Callable[[], None] = lambda: None,
+    kept: Kept | None = None,
 ) -> Columns:
     """Return one teacher's columns, with `student_at_top` still missing.
 
@@ -44,13 +71,14 @@ def ask_scorer(
         student_top: int [N, K], the student's likeliest tokens, which the scorer is asked about too.
         shared: number of ids its tokenizer shares with the student's, counting from 0; others are in no top-k.
         k: how many of its likeliest tokens.
+        checkpoint: called while answers are waited for; raises to stop.
+        kept: answers given before, and where new ones are kept.
 
     """
-    sequences = [np.concatenate([one.prompt, one.response]).astype(np.int32) for one in rollouts]
-    starts = [len(one.prompt) + one.first for one in rollouts]
-    ends = np.cumsum([len(ids) - start for ids, start in zip(sequences, starts, strict=True)])
+    sequences, starts = [one.ids for one in rollouts], [one.start for one in rollouts]
+    ends = np.cumsum([one.count for one in rollouts])
     wanted = np.where(student_top < shared, student_top, UNUSED_ID)
-    found = scorer.token_logprobs(sequences, starts, k, np.split(wanted, ends[:-1]))
+    found = scorer.token_logprobs(sequences, starts, k, np.split(wanted, ends[:-1]), checkpoint=checkpoint, kept=kept)
     top_ids = np.concatenate([one.top_ids for one in found])
     known = (top_ids >= 0) & (top_ids < shared)  # a head can have rows that are no token, and rank them
     first = np.argsort(~known, axis=1, kind="stable")  # those that count keep their order and move to the front
@@ -69,15 +97,66 @@ def ask_scorer(
     }
 
 
+def ask_distributions(
+    scorer: TokenScorer,
+    rollouts: Sequence[Sequenced],
+    rows: int,
+    *,
+    checkpoint: Callable[[], None] = lambda: None,
+    kept: Kept | None = None,
+) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+    """Yield one teacher's whole distributions, few rollouts at a time.
+
+    Args:
+        scorer: who is asked.
+        rollouts: N scored tokens in all.
+        rows: of the vocabulary yielded together, at most.
+        checkpoint: called while answers are waited for; raises to stop.
+        kept: answers given before, and where new ones are kept.
+
+    Yields:
+        Which of the N tokens, and log-probabilities, float32 [n, V].
+
+    """
+    done = 0
+    for some in _groups(rollouts, scorer.vocab_size):
+        sequences, starts = [one.ids for one in some], [one.start for one in some]
+        for logp in scorer.distributions(sequences, starts, checkpoint=checkpoint, kept=kept):
+            for start in range(0, len(logp), rows):
+                part = logp[start : start + rows]
+                yield slice(done + start, done + start + len(part)), part
+            done += len(logp)
+
+
+def _groups(rollouts: Sequence[Sequenced], vocabulary: int) -> Iterator[list[Sequenced]]:
+    """Yield rollouts in order, together as long as their distributions stay small."""
+    group: list[Sequenced] = []
+    for one in rollouts:
+        if group and sum(other.count for other in [*group, one]) * vocabulary > _ENTRIES:
+            yield group
+            group = []
+        group.append(one)
+    yield group
+
+
+def needs_distribution(signal: Signal) -> bool:
+    """Return whether a signal needs more than a server says without `full_vocabulary`."""
+    return signal.per_teacher and signal.compute is not None and not _GIVEN.issuperset(signal.needs)
+
+
 def what_servers_lack(scorers: Mapping[str, TokenScorer], k: int) -> tuple[str, ...]:
-    """Return a note a teacher on the signals it has not, and on the one that is but a bound."""
-    lacking = [
-        signal.name
-        for signal in REGISTRY.values()
-        if signal.per_teacher and signal.compute is not None and not _GIVEN.issuperset(signal.needs)
-    ]
+    """Return a note a teacher on the signals it has not, and on the one that is but a bound.
+
+    Args:
+        scorers: teachers behind servers, by name; those that give whole distributions lack nothing.
+        k: how many of the likeliest tokens each gives.
+
+    """
+    lacking = [signal.name for signal in REGISTRY.values() if needs_distribution(signal)]
     notes = []
     for name, scorer in scorers.items():
+        if scorer.full_vocabulary:
+            continue
         note = f"{name}: its server gives no full distribution, so there is no {', '.join(lacking)}"
         if not scorer.scores_any_id:
             note += (

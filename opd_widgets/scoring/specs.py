@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opd_widgets.errors import ContextError, InvalidInputError
+from opd_widgets.errors import ContextError, InvalidInputError, TokenizerMismatchError
 from opd_widgets.models import contexts
+from opd_widgets.models.server import ServerModel
 from opd_widgets.models.teacher import Teacher
 
 if TYPE_CHECKING:
-    from opd_widgets.models.protocol import Model
+    from opd_widgets.models.protocol import Model, TokenScorer
 
 FORM = "NAME=MODEL[,context=FILE]"
-_CONTEXT = ",context="
+SERVED = "NAME=URL#MODEL[,context=FILE][,key-env=VARIABLE]"
+_OPTION = re.compile(r",(context|key-env)=")
 
 
 @dataclass(frozen=True)
@@ -25,29 +28,59 @@ class TeacherSpec:
 
     Args:
         name: what to call it.
-        model: a folder or a hub name.
+        model: a folder or a hub name; or a server's URL, `#`, and the name it serves the model by.
         context: a file of privileged text; None where the teacher sees what the student sees.
+        key_env: the environment variable that holds the server's key; None sends none.
 
     """
 
     name: str
     model: str
     context: Path | None = None
+    key_env: str | None = None
+
+    @property
+    def served(self) -> tuple[str, str] | None:
+        """The server's URL and the model's name there; None for a model to be loaded here."""
+        if not is_url(self.model):
+            return None
+        url, _, model = self.model.partition("#")
+        return url, model
+
+    @property
+    def place(self) -> tuple[str, str | None]:
+        """One name for the ways to write where its model is, and the key it takes."""
+        return (self.model if self.served else _place(self.model)), self.key_env
 
     @classmethod
     def parse(cls, text: str) -> TeacherSpec:
-        """Read `NAME=MODEL[,context=FILE]`.
+        """Read `NAME=MODEL[,context=FILE]` or `NAME=URL#MODEL[,context=FILE][,key-env=VARIABLE]`.
 
         Raises:
             InvalidInputError: of another form.
 
         """
         name, sign, rest = text.partition("=")
-        model, _, file = rest.partition(_CONTEXT)
-        if not (sign and name.strip() and model) or (_CONTEXT in rest and not file):
+        model, *pairs = _OPTION.split(rest)
+        options = dict(zip(pairs[::2], pairs[1::2], strict=True))
+        if not (sign and name.strip() and model and all(options.values())) or len(pairs) != 2 * len(options):
             msg = f"found the teacher {text!r}, expected {FORM}, such as 'Hint=Qwen/Qwen3-0.6B,context=hint.txt'"
             raise InvalidInputError(msg)
-        return cls(name.strip(), model, Path(file).expanduser() if file else None)
+        context = Path(options["context"]).expanduser() if "context" in options else None
+        spec = cls(name.strip(), model, context, options.get("key-env"))
+        if spec.served and not all(spec.served):
+            example = f"{spec.name}=http://127.0.0.1:8000/v1#Qwen3-32B"
+            msg = f"found the teacher {text!r}, expected {SERVED}, such as {example!r}: a server may serve many models"
+            raise InvalidInputError(msg)
+        if spec.key_env and not spec.served:
+            msg = f"found key-env= for the teacher {text!r}, which is loaded here; only a server at a URL takes a key"
+            raise InvalidInputError(msg)
+        return spec
+
+
+def is_url(text: str) -> bool:
+    """Return whether a model is named by a server's URL: no folder or hub name begins like one."""
+    return text.lower().startswith(("http://", "https://"))
 
 
 def read_context(path: Path) -> contexts.Context:
@@ -87,18 +120,28 @@ def load_models(
 ) -> tuple[Model, dict[str, Teacher]]:
     """Load the student and the teachers; a model named twice is loaded once, so the student's own teaches itself.
 
+    A server is asked with the student's tokenizer, and shows before a teacher is loaded that its own is the same.
+
     Args:
         student: a folder or a hub name.
         specs: the teachers.
-        device: for all of them.
-        dtype: for all of them.
+        device: for all that are loaded here.
+        dtype: for all that are loaded here.
 
     Raises:
-        InvalidInputError: two teachers of one name, or an unknown device or dtype.
+        InvalidInputError: two teachers of one name, a student behind a server, or an unknown device or dtype.
         ContextError: a context file that cannot be used; said before a model is loaded.
         ModelLoadError: no model there.
+        ServerError: a server cannot be reached, or gives no prompt log-probabilities.
+        TokenizerMismatchError: a server's tokenizer is not the student's.
 
     """
+    if is_url(student):
+        msg = (
+            f"found the student {student!r}, expected a folder or a hub name: a student is scored here, for its whole "
+            "distributions. Only a teacher can be on a server"
+        )
+        raise InvalidInputError(msg)
     names = [spec.name for spec in specs]
     for name in names:
         if names.count(name) > 1:
@@ -107,12 +150,29 @@ def load_models(
     given = {spec.name: None if spec.context is None else read_context(spec.context) for spec in specs}
     from opd_widgets.models.hf import HFModel  # loads torch, which a slip above need not wait for
 
-    loaded: dict[str, Model] = {}
-    for source in (student, *(spec.model for spec in specs)):
-        if _place(source) not in loaded:
-            loaded[_place(source)] = HFModel(source, device=device, dtype=dtype)
-    teachers = {spec.name: Teacher(loaded[_place(spec.model)], context=given[spec.name]) for spec in specs}
-    return loaded[_place(student)], teachers
+    own = HFModel(student, device=device, dtype=dtype)
+    found: dict[tuple[str, str | None], Model | TokenScorer] = {(_place(student), None): own}
+    for spec in sorted(specs, key=lambda spec: spec.served is None):  # a server that is down is found out first
+        if spec.place not in found:
+            found[spec.place] = _served(spec, own) or HFModel(spec.model, device=device, dtype=dtype)
+    return own, {spec.name: Teacher(found[spec.place], context=given[spec.name]) for spec in specs}
+
+
+def _served(spec: TeacherSpec, student: Model) -> ServerModel | None:
+    """Return the model behind a server, which has shown that it can be asked; None where it is to be loaded here."""
+    if spec.served is None:
+        return None
+    url, name = spec.served
+    model = ServerModel(url, name, tokenizer=student, api_key_env=spec.key_env)
+    try:
+        _ = model.limit  # asks it for the first time
+    except TokenizerMismatchError as error:
+        msg = (
+            f"teacher {spec.name!r}: {error}. The command asks a server with the student's tokenizer; in Python, "
+            "opd.ServerModel takes another"
+        )
+        raise TokenizerMismatchError(msg) from error
+    return model
 
 
 def _place(source: str) -> str:

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 
 from opd_widgets.errors import Cancelled
 from opd_widgets.scoring.jobs import WORKER, Job
+from opd_widgets.scoring.local import hidden_states
 from opd_widgets.scoring.prepare import Task, make_task
+from opd_widgets.scoring.rows import Rows
 from opd_widgets.scoring.score import iterate, top_ids
+from opd_widgets.scoring.session import Session
 
 if TYPE_CHECKING:
     from opd_widgets.data.piece import Piece
@@ -54,6 +57,7 @@ class LiveScoring:
     pieces: dict[int, Piece] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
     _jobs: dict[Key, Job] = field(default_factory=dict)
+    _session: Session = field(default_factory=lambda: Session(live=True))
 
     def edit(self, teacher: str, rollout: int, text: str) -> tuple[Job, int]:
         """Queue the rollouts of one question under a new context; an older edit of the same one gives way.
@@ -81,13 +85,31 @@ class LiveScoring:
         self._jobs = {**{k: j for k, j in self._jobs.items() if not j.ended}, key: job}
         return job, len(tasks)
 
+    def prepare(self, teacher: str, rollout: int) -> Job:
+        """Queue the reading of one rollout ahead of an edit: what an edit does not change is then known already.
+
+        Raises:
+            InvalidInputError: no such teacher here.
+
+        """
+        self.scores.check_teacher(teacher)
+        panel = self.panel.only(teacher)
+        known = self.edited.get((teacher, rollout)) or self.scores.items[rollout].teachers[teacher]
+        rows = Rows.of(make_task(self.scores.rollouts[rollout], panel, {teacher: known.context or ""}))
+
+        def read(job: Job) -> None:
+            if rows.count:
+                hidden_states([rows], panel, self._session, job.checkpoint)
+
+        return WORKER.submit(self._ahead(teacher), read)
+
     def cancel(self, teacher: str, question: str) -> bool:
         """Stop the job of an edit; what it has scored so far stays. Return whether there was one."""
         return WORKER.cancel(self.key(teacher, question))
 
     def close(self) -> None:
         """Stop all jobs: what they would show is not shown any more."""
-        for key in list(self._jobs):
+        for key in [*self._jobs, *map(self._ahead, self.panel.teachers)]:
             WORKER.cancel(key)
 
     def reset(self, teacher: str, rollout: int) -> None:
@@ -110,6 +132,10 @@ class LiveScoring:
         """Return what the jobs of one edit have in common."""
         return (id(self), teacher, question)
 
+    def _ahead(self, teacher: str) -> tuple[int, str]:
+        """Return what jobs that read ahead of an edit have in common."""
+        return (id(self), teacher)
+
     def _of_question(self, rollout: int) -> list[int]:
         rollouts = self.scores.rollouts
         others = [i for i, r in enumerate(rollouts) if r.group == rollouts[rollout].group and i != rollout]
@@ -123,10 +149,11 @@ class LiveScoring:
             order = list(tasks)
             for group in (order[:1], order[1:]):  # the rollout in view recolours first
                 some = [tasks[i] for i in group]
-                for index, item in iterate(some, panel, job.checkpoint):
+                for index, item in iterate(some, panel, job.checkpoint, self._session):
                     self._keep(job, (teacher, group[index]), item.teachers[teacher], top_ids(item))
                     steps.done += 1
                     steps.say("running")
+            panel.forget()
             steps.say("done", force=True)
         except Cancelled:
             if WORKER.newest(key) in {None, job}:  # otherwise the newer edit speaks for itself

@@ -29,12 +29,15 @@ class Edited(Protocol):
     def live_scoring(self) -> LiveScoring:
         """Return what scores edits."""
 
+    def prepare_context(self, teacher: str, rollout: int) -> Job:
+        """Read a rollout ahead of an edit."""
+
     def reset_context(self, teacher: str, rollout: int) -> None:
         """Show one question under the context it was first scored with."""
 
 
 class EditRequests:
-    """Answers `set_context`, `reset_context` and `cancel_job` for an Explorer."""
+    """Answers `prepare_context`, `set_context`, `reset_context` and `cancel_job` for an Explorer."""
 
     def __init__(self, explorer: Edited) -> None:
         self._explorer = explorer
@@ -45,7 +48,12 @@ class EditRequests:
     @property
     def methods(self) -> dict[str, Handler]:
         """What may be asked, by name."""
-        return {"set_context": self._set, "reset_context": self._reset, "cancel_job": self._cancel}
+        return {
+            "prepare_context": self._prepare,
+            "set_context": self._set,
+            "reset_context": self._reset,
+            "cancel_job": self._cancel,
+        }
 
     def give_up(self, request_id: str) -> None:
         """Cancel the job of a request, or the request itself if it has not come yet."""
@@ -54,6 +62,11 @@ class EditRequests:
             job.cancel()
         else:
             _remember(self._given_up, request_id, None)
+
+    def _prepare(self, *, request_id: str, teacher: str, rollout: int, **_: Any) -> Mapping[str, Any]:
+        del request_id
+        self._explorer.prepare_context(str(teacher), int(rollout))
+        return {}
 
     def _set(self, *, request_id: str, teacher: str, rollout: int, text: str, **sent: Any) -> Mapping[str, Any]:
         if request_id in self._given_up:

@@ -10,6 +10,7 @@ import numpy as np
 from opd_widgets.data.scores import Scores
 from opd_widgets.measures.signal import Signal
 from opd_widgets.measures.signals import REGISTRY
+from opd_widgets.scoring.served import needs_distribution
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,7 +29,6 @@ def signal_rows(scores: Scores) -> list[dict[str, Any]]:
 def _row(signal: Signal, scores: Scores) -> dict[str, Any]:
     groups = _by_teacher(signal, scores)
     limit = _limit(signal, groups)
-    reason = None if groups else signal.reason or f"needs {', '.join(signal.needs)}, not measured here"
     return {
         "name": signal.name,
         "label": signal.label,
@@ -38,7 +38,7 @@ def _row(signal: Signal, scores: Scores) -> dict[str, Any]:
         "scale": signal.scale,
         "per_teacher": signal.per_teacher,
         "available": bool(groups),
-        "reason": reason,
+        "reason": _reason(signal, scores, available=bool(groups)),
         "limit": limit,
         "below": any(bool((values < -limit).any()) for values in groups),
         "above": any(bool((values > limit).any()) for values in groups),
@@ -47,6 +47,36 @@ def _row(signal: Signal, scores: Scores) -> dict[str, Any]:
         "high": signal.high,
         "aggregate": signal.aggregate,
     }
+
+
+def _reason(signal: Signal, scores: Scores, *, available: bool) -> str | None:
+    """Return why there is no such signal, for any teacher or for those behind servers; None where all have it."""
+    absent = {name: _engine(scores, name) for name in scores.teachers if not _has(scores, name, signal)}
+    silent = {name: engine for name, engine in absent.items() if engine is not None}
+    if silent and needs_distribution(signal):
+        who = ", ".join(f"{name} ({engine})" for name, engine in silent.items())
+        return (
+            f"no whole distribution from {who}: a server gives the likeliest tokens only. A local teacher has it; so "
+            "has opd.ServerModel(..., full_vocabulary=True), for a small vocabulary"
+        )
+    return None if available else signal.reason or f"needs {', '.join(signal.needs)}, not measured here"
+
+
+def _has(scores: Scores, teacher: str, signal: Signal) -> bool:
+    return any(signal.name in item.teachers[teacher].signals for item in scores.items)
+
+
+def _engine(scores: Scores, teacher: str) -> str | None:
+    """Return the engine of a teacher that was asked over HTTP for what the student's model said here; None for others.
+
+    Tracks of a dump bring no distribution of the student either.
+    """
+    for item in scores.items:
+        theirs = item.teachers[teacher]
+        engine = theirs.track.provenance.engine
+        if theirs.groups is None and item.student.entropy is not None and engine != "transformers":
+            return engine
+    return None
 
 
 def _by_teacher(signal: Signal, scores: Scores) -> list[NDArray[np.float32]]:

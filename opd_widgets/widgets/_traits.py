@@ -104,6 +104,7 @@ def _teachers(scores: Scores, editable: frozenset[str]) -> list[dict[str, Any]]:
             "description": info.description,
             "editable": name in editable,
             "limit": info.limit,
+            "arguments": [one_line(f"{key}={value!r}") for key, value in info.chat_template_kwargs.items()],
         }
         for name, info in scores.teachers.items()
     ]
@@ -129,14 +130,24 @@ def _rollout(
         "length": len(rollout),
         "cells": cells_of(pieces),
         "prompt": prompts.add(student, student),
-        "teacher_prompts": {name: prompts.add(t.prompt_ids, student) for name, t in item.teachers.items()},
+        "teacher_prompts": {name: prompts.add_of(t, student) for name, t in item.teachers.items()},
+        "other_tokens": {
+            name: [[_shown(piece) for piece in group] for group in t.own.by_group()]
+            for name, t in item.teachers.items()
+            if t.own is not None
+        },
+        "other_lengths": {name: len(t.own.ids) for name, t in item.teachers.items() if t.own is not None},
         "contexts": {name: context_row(t) for name, t in item.teachers.items() if t.context is not None},
     }
 
 
+def _shown(piece: Piece) -> str:
+    return display_cells([piece])[0].text
+
+
 def context_row(scored: TeacherScores) -> dict[str, Any]:
     """Return a teacher's privileged context as the front end takes it."""
-    return {"text": scored.context or "", "tokens": scored.context_tokens}
+    return {"text": scored.context or "", "tokens": scored.context_tokens, "leaks": scored.leaks_answer}
 
 
 def vocab(ids: Iterable[int], pieces: Mapping[int, Piece]) -> dict[str, list[str]]:
@@ -162,6 +173,7 @@ def _buffers(scores: Scores, order: list[tuple[str, str | None]], top_k: int) ->
         "token_ids": np.concatenate(ids or [np.zeros(0, np.uint32)]).tobytes(),
         "student_top": _student_top(items, top_k) if top_k else None,
         "teacher_top": {name: _teacher_top(items, name, top_k) for name in scores.teachers} if top_k else {},
+        "groups": {name: _groups(items, name) for name in _foreign(scores)},
     }
 
 
@@ -173,6 +185,17 @@ def _ids(rollout: Rollout) -> NDArray[np.uint32]:
     if rollout.response_ids is None:
         return np.full(len(rollout), UNUSED, np.uint32)
     return rollout.response_ids.astype(np.uint32)
+
+
+def _foreign(scores: Scores) -> list[str]:
+    """Return the teachers of another tokenizer."""
+    first = scores.items[:1]
+    return [name for name in scores.teachers for item in first if item.teachers[name].groups is not None]
+
+
+def _groups(items: Iterable[RolloutScores], name: str) -> bytes:
+    parts = [np.zeros(0, np.int32) if (found := item.teachers[name].groups) is None else found for item in items]
+    return np.concatenate(parts).astype("<i4").tobytes()
 
 
 def _student_top(items: Iterable[RolloutScores], k: int) -> dict[str, bytes]:

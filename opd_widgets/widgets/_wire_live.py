@@ -30,7 +30,7 @@ def _entry(live: LiveScoring, edit: Edit, scored: TeacherScores, table: PromptTa
         "teacher": teacher,
         "rollout": index,
         "context": context_row(scored),
-        "prompt": table.row(scored.prompt_ids, np.zeros(0, np.int32) if student is None else student),
+        "prompt": table.row_of(scored, np.zeros(0, np.int32) if student is None else student),
         "values": floats(np.stack([scored.signals[name] for name in order])),
         "top": top_buffers(top_arrays(scored, top_k)) if top_k else None,
     }

@@ -95,6 +95,21 @@ class Explorer(ScoresWidget):
         job, _ = self.live_scoring().edit(teacher, self._rollout(rollout), text)
         return job
 
+    def prepare_context(self, teacher: str, rollout: int | None = None) -> Job:
+        """Read a rollout ahead of an edit, in the background, so that the edit's first colours come sooner.
+
+        The view asks for it when someone opens the editor.
+
+        Args:
+            teacher: whose context will be edited.
+            rollout: which rollout; by default the one in view.
+
+        Raises:
+            InvalidInputError: this view only reads, or there is no such teacher.
+
+        """
+        return self.live_scoring().prepare(teacher, self._rollout(rollout))
+
     def reset_context(self, teacher: str, rollout: int | None = None) -> None:
         """Show one question under the context it was first scored with."""
         with self._publishing:
@@ -104,6 +119,13 @@ class Explorer(ScoresWidget):
     def edited_scores(self) -> Scores:
         """Return the scores with all edits in their place."""
         return self.scores if self._live is None else self._live.merged()
+
+    def close(self) -> None:
+        """Close the view; edits under way stop, since nobody would see them."""
+        live: LiveScoring | None = getattr(self, "_live", None)  # none yet where the constructor failed
+        if live is not None:
+            live.close()
+        super().close()
 
     def live_scoring(self) -> LiveScoring:
         """Return what scores edits here.

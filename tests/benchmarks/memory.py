@@ -20,8 +20,6 @@ def peak_above_weights(length: int = LENGTH) -> float:
 
 def main(length: int) -> None:
     """Score one rollout of this length and print what it took."""
-    import resource
-
     import numpy as np
     import torch
     from transformers import Qwen3Config, Qwen3ForCausalLM
@@ -45,13 +43,27 @@ def main(length: int) -> None:
         for n in (4, length)
     )
     opd.score([short], student, teachers, noise_rollouts=0, progress=False)  # what every first call loads
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    before = pages * resource.getpagesize() / 2**20
+    before = resident()
     opd.score([long], student, teachers, noise_rollouts=0, progress=False)
-    # not getrusage: what it calls the peak includes the parent's memory at the moment this process was made of it
+    above = high_water() - before
+    print(json.dumps({"length": length, "before": before, "above": above}))  # noqa: T201 - read by the caller
+
+
+def resident() -> float:
+    """Return the megabytes this process holds."""
+    import resource
+
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * resource.getpagesize() / 2**20
+
+
+def high_water() -> float:
+    """Return the most megabytes this process has held.
+
+    Not what getrusage says: its peak includes the parent's memory at the moment this process was made of it.
+    """
     status = Path("/proc/self/status").read_text(encoding="ascii")
-    peak = int(next(line for line in status.splitlines() if line.startswith("VmHWM:")).split()[1]) / 2**10
-    print(json.dumps({"length": length, "before": before, "above": peak - before}))  # noqa: T201 - read by the caller
+    return int(next(line for line in status.splitlines() if line.startswith("VmHWM:")).split()[1]) / 2**10
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def test_demo_as_json_to_a_page_of_ones_choice(tmp_path):
     found = json.loads(done.stdout)
     assert found["rollouts"] == 96
     assert 0 < found["correct"] < 96
-    assert {"teacher", "correct", "incorrect", "infinite"} == set(found["teachers"][0])
+    assert {"teacher", "correct", "incorrect", "infinite", "undefined"} == set(found["teachers"][0])
     assert (tmp_path / "page.html").exists()
 
 

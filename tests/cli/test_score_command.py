@@ -14,6 +14,7 @@ from opd_widgets.cli import main
 from opd_widgets.errors import ContextError, InvalidInputError
 from opd_widgets.scoring.specs import TeacherSpec, load_models, read_context
 from tests import tiny
+from tests.models.stub_server import Reply, ServedModel, serving
 
 QUESTIONS = {"sum": "12+7=?", "difference": "9-4=?"}
 
@@ -98,6 +99,8 @@ def test_it_runs_as_a_command_and_keeps_its_output_clean(given, tmp_path):
         (["--batch-tokens", "0"], "batch_tokens=0"),
         (["--dtype", "float7"], "float7"),
         (["--student", "no/model/here"], "no/model/here"),
+        (["--student", "http://127.0.0.1:9/v1#m"], "Only a teacher can be on a server"),
+        (["--teacher", "T=http://127.0.0.1:9/v1#m,key-env=NO_SUCH_KEY"], "'NO_SUCH_KEY' is empty or missing"),
     ],
 )
 def test_a_slip_is_one_line_and_a_non_zero_exit(given, tmp_path, capsys, more, says):
@@ -121,6 +124,7 @@ def test_no_rollouts_there_is_one_line(given, tmp_path, capsys):
         ("A=b", ("A", "b", None)),
         ("Self 1C=org/model,context=a,b.txt", ("Self 1C", "org/model", "a,b.txt")),
         ("A=dir/x=1,y", ("A", "dir/x=1,y", None)),
+        ("A=https/x#y", ("A", "https/x#y", None)),  # a folder
     ],
 )
 def test_a_teacher_is_a_name_a_model_and_perhaps_a_context(text, expected):
@@ -128,10 +132,97 @@ def test_a_teacher_is_a_name_a_model_and_perhaps_a_context(text, expected):
     assert (spec.name, spec.model, spec.context and str(spec.context)) == expected
 
 
-@pytest.mark.parametrize("text", ["", "A", "=b", "A=", " =b", "A=,context=c.txt", "A=b,context="])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "A",
+        "=b",
+        "A=",
+        " =b",
+        "A=,context=c.txt",
+        "A=b,context=",
+        "A=b,context=c,context=d",
+        "A=http://h#m,key-env=",
+    ],
+)
 def test_a_teacher_of_another_form_is_refused(text):
     with pytest.raises(InvalidInputError, match="expected NAME=MODEL"):
         TeacherSpec.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "served", "context", "key_env"),
+    [
+        ("32B=http://127.0.0.1:8000/v1#Qwen3-32B", ("http://127.0.0.1:8000/v1", "Qwen3-32B"), None, None),
+        ("A=https://h/v1#org/m#2,key-env=MY_KEY", ("https://h/v1", "org/m#2"), None, "MY_KEY"),
+        ("A=HTTP://h#m,context=c.txt,key-env=K", ("HTTP://h", "m"), "c.txt", "K"),
+        ("A=http://h#m,key-env=K,context=c=1.txt", ("http://h", "m"), "c=1.txt", "K"),
+    ],
+)
+def test_a_teacher_on_a_server_is_a_url_and_a_name(text, served, context, key_env):
+    spec = TeacherSpec.parse(text)
+    assert (spec.served, spec.context and str(spec.context), spec.key_env) == (served, context, key_env)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("A=http://h/v1", r"expected NAME=URL#MODEL.*'A=http://127\.0\.0\.1:8000/v1#Qwen3-32B'"),
+        ("A=http://h/v1#", "expected NAME=URL#MODEL"),
+        ("A=org/model,key-env=K", "which is loaded here; only a server"),
+    ],
+)
+def test_a_server_without_a_model_or_a_key_without_a_server_is_refused(text, says):
+    with pytest.raises(InvalidInputError, match=says):
+        TeacherSpec.parse(text)
+
+
+def served_arguments(given, out, *teachers):
+    return [
+        "score", str(given / "rollouts.jsonl"), "--student", str(given / "student"), "--device", "cpu",
+        "--out", str(out), "--json", *(word for teacher in teachers for word in ("--teacher", teacher)),
+    ]  # fmt: skip
+
+
+def test_it_scores_under_teachers_on_a_server(given, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("MY_KEY", "a-key-nobody-sees")
+    with serving(ServedModel(tiny.model(1))) as stub:
+        remote = f"{stub.url}/v1#tiny"
+        teachers = [
+            f"There={remote},key-env=MY_KEY",
+            f"Hinted={remote},context={given / 'hint.txt'},key-env=MY_KEY",
+            f"Here={given / 'other'}",
+        ]
+        with pytest.warns(UserWarning, match="engine transformers against"):
+            assert main(served_arguments(given, tmp_path / "run", *teachers)) == 0
+        assert {request.headers.get("authorization") for request in stub.requests} == {"Bearer a-key-nobody-sees"}
+        assert stub.paths().count("/v1/models") == 1  # one model, asked once who it is
+    found = {row["teacher"]: row["all"] for row in json.loads(capsys.readouterr().out)["teachers"]}
+    assert list(found) == ["There", "Hinted", "Here"]
+    assert found["There"] == pytest.approx(found["Here"], abs=1e-4)
+    assert found["Hinted"] != pytest.approx(found["Here"], abs=1e-2)
+    assert not [
+        path for path in (tmp_path / "run").rglob("*") if path.is_file() and b"nobody-sees" in path.read_bytes()
+    ]
+
+
+def test_a_server_that_is_down_or_of_another_tokenizer_is_one_line(given, tmp_path, capsys):
+    assert main(served_arguments(given, tmp_path / "run", "T=http://127.0.0.1:9#m", "L=no/model/here")) == 2
+    said = capsys.readouterr().err
+    assert "http://127.0.0.1:9/v1/models gave no answer" in said  # and the local one was not looked for
+    assert said.count("\n") == 1
+
+    class Other(ServedModel):
+        def tokenize(self, body):
+            return Reply({"tokens": [int(token) + 1 for token in self.model.tokenizer.encode(body["prompt"])]})
+
+    with serving(Other(tiny.model(1))) as stub:
+        assert main(served_arguments(given, tmp_path / "run", f"T={stub.url}#tiny")) == 2
+    said = capsys.readouterr().err
+    assert "teacher 'T': 'tiny' is served with another tokenizer" in said
+    assert "asks a server with the student's tokenizer" in said
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from hypothesis.extra import numpy as arrays
 
 import opd_widgets as opd
 from opd_widgets.data.piece import Piece
+from opd_widgets.data.scored import OwnTokens
 from opd_widgets.data.scores import RolloutScores, Scores, TeacherInfo, TeacherScores
 from opd_widgets.data.store_files import LOCK, PART, in_place, only_writer
 from opd_widgets.data.store_manifest import plan_in_order
@@ -50,8 +51,12 @@ def item(length, teachers=("T",)):
         prompt_ids=np.asarray([5, 6], np.int32),
         context="the answer is 7",
         context_tokens=4,
+        leaks_answer={0: None, 2: False}.get(length, True),
     )
-    return RolloutScores(student, {"student_entropy": np.full(length, 0.1, F32)}, dict.fromkeys(teachers, scored))
+    own = OwnTokens(np.asarray([9] * length, np.int32), np.arange(length, dtype=np.int32), {9: Piece(b"\xff")})
+    foreign = replace(scored, groups=np.arange(length, dtype=np.int32), own=own)
+    by_name = {name: foreign if name == "foreign" else scored for name in teachers}
+    return RolloutScores(student, {"student_entropy": np.full(length, 0.1, F32)}, by_name)
 
 
 def made(rollouts, items, **changes):
@@ -76,7 +81,10 @@ def made(rollouts, items, **changes):
 STORED = {
     Scores: "rollouts student teachers items pieces questions noise settings notes",
     RolloutScores: "student signals teachers",
-    TeacherScores: "track at_student_top student_at_top signals prompt_ids context context_tokens",
+    TeacherScores: (
+        "track at_student_top student_at_top signals prompt_ids context context_tokens leaks_answer groups own"
+    ),
+    OwnTokens: "ids groups pieces",
     opd.LogprobTrack: "logprobs rank entropy topk censored provenance context_hash",
     opd.TopK: "ids logprobs",
     opd.Provenance: "engine model dtype temperature logprob_mode",
@@ -110,7 +118,7 @@ def three():
     )
     empty = opd.Rollout(id="empty", prompt_ids=[], response_ids=[], reward=0.5)
     words = opd.Rollout(id="words", tokens=["a", "\ud83d"], text_source="strings", response_text="a")
-    return made([whole, empty, words], [item(3), item(0), item(2)])
+    return made([whole, empty, words], [item(length, ("T", "foreign")) for length in (3, 0, 2)])
 
 
 def test_what_is_loaded_is_what_was_saved(tmp_path):

@@ -92,7 +92,8 @@ def test_power_and_soft_log_advantage_by_hand():
 @pytest.mark.parametrize(
     ("name", "lacks"),
     [
-        ("hint_contrast", "several wrong ones"),
+        ("hint_contrast", "opd.contrast("),
+        ("context_difference", "opd.contrast("),
         ("reward_anchored_weight", "reward"),
         ("extrapolated_advantage", "base model"),
         ("teacher_free_baseline", "not been checked"),

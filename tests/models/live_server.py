@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.checkout import ROOT
@@ -27,9 +28,26 @@ def vllm_python() -> Path | None:
     return python if python.is_file() else None
 
 
+@dataclass
+class LiveServer:
+    url: str
+    process: subprocess.Popen[bytes]
+
+    def kill(self) -> None:
+        """End it as a crash does, without a word to its clients."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(timeout=20)
+
+    def scored(self) -> int:
+        """Return how many requests it has answered."""
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=5) as answer:
+            lines = answer.read().decode().splitlines()
+        return int(sum(float(line.split()[-1]) for line in lines if line.startswith("vllm:request_success_total{")))
+
+
 @contextmanager
-def vllm_serving(python: Path, model: Path, key: str, log: Path) -> Iterator[str]:
-    """Serve a folder as "student", and yield the address."""
+def vllm_serving(python: Path, model: Path, key: str, log: Path, most: int = MOST) -> Iterator[LiveServer]:
+    """Serve a folder as "student", with at most so many top tokens, -1 for all."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -37,7 +55,7 @@ def vllm_serving(python: Path, model: Path, key: str, log: Path) -> Iterator[str
         str(python), "-m", "vllm.entrypoints.openai.api_server", "--model", str(model),
         "--served-model-name", "student", "--host", "127.0.0.1", "--port", str(port),
         "--dtype", "float32", "--max-model-len", "512", "--max-num-seqs", "32",
-        "--max-logprobs", str(MOST), "--enforce-eager",
+        "--max-logprobs", str(most), "--enforce-eager",
     ]  # fmt: skip
     settings = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1", "VLLM_API_KEY": key}
     url = f"http://127.0.0.1:{port}"
@@ -48,7 +66,7 @@ def vllm_serving(python: Path, model: Path, key: str, log: Path) -> Iterator[str
         )
         try:
             _wait(process, url, log)
-            yield url
+            yield LiveServer(url, process)
         finally:
             _end(process)
 

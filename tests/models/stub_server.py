@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from opd_widgets.models.server_client import ServerClient
+
 DROPPED = object()  # in place of an answer: the connection is closed
 
 
@@ -84,6 +86,12 @@ def serving(answer: Answering) -> Iterator[Stub]:
         thread.join()
 
 
+def client(url: str, **more: Any) -> ServerClient:
+    """A client that gives up soon."""
+    settings: dict[str, Any] = {"api_key_env": None, "timeout": 10.0, "retries": 3, "concurrency": 4, **more}
+    return ServerClient(url, **settings)
+
+
 @dataclass
 class ServedModel:
     """Answers for a local model.
@@ -92,7 +100,7 @@ class ServedModel:
         model: an `HFModel`.
         engine: "vllm" or "sglang".
         any_id: whether vLLM's scale-out endpoint is enabled.
-        most: the server's limit of top tokens.
+        most: the server's limit of top tokens; -1 for none.
 
     """
 
@@ -142,8 +150,8 @@ class ServedModel:
                 for i, one in enumerate(drawn[0])
             ]
             return Reply({"choices": choices[::-1]})
-        k = body["prompt_logprobs"]
-        if k > self.most:
+        k = self.model.vocab_size if body["prompt_logprobs"] == -1 else body["prompt_logprobs"]
+        if k > self.most != -1:
             return refused(f"Requested prompt logprobs of {k}, which is greater than max allowed: {self.most}")
         return Reply({"choices": [{"prompt_logprobs": self.entries(ids, k), "prompt_token_ids": ids}]})
 

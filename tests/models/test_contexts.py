@@ -113,3 +113,56 @@ def test_a_model_without_a_template_gets_the_text():
 def test_editing_a_teacher_without_a_context_says_what_to_do():
     with pytest.raises(ContextError, match="free_text"):
         opd.Teacher(tiny.model(0)).prompt(ROLLOUT, "text")
+
+
+def test_a_hint_and_a_system_prompt():
+    c = opd.contexts
+    assert prompt(c.hint("carry", template="hint {hint}")) == "<u>1+2=?\n\nhint carry\n<a>"
+    assert "Here is a hint" in c.hint("carry").text_for(ROLLOUT)
+    assert (c.hint("x").kind, c.hint("x").description) == ("hint", "sees a hint")
+    assert prompt(c.system_prompt("be exact")) == "<s>be exact\n<u>1+2=?\n<a>"
+    assert c.system_prompt("x").kind == "system_prompt"
+
+
+def test_a_system_prompt_joins_the_one_there_or_stands_by_itself():
+    turns = (opd.Message("system", "be brief"), opd.Message("user", "1+2=?"))
+    joined = opd.contexts.system_prompt("be exact").insert("be exact", turns)
+    assert [m.role for m in joined] == ["system", "user"]
+    assert joined[0].content == "be brief\n\nbe exact"
+    own = opd.contexts.system_prompt("be exact", merge=False).insert("be exact", turns)
+    assert [(m.role, m.content) for m in own] == [("system", "be brief"), ("system", "be exact"), ("user", "1+2=?")]
+    assert opd.contexts.system_prompt("x", merge=False).insert("x", turns[1:])[0] == opd.Message("system", "x")
+
+
+def leak(context, answer="7", text=None):
+    rollout = opd.Rollout(
+        id="r", prompt_ids=[3], response_ids=[8], messages=[opd.Message("user", "3+4=?")], question="q",
+        metadata={} if answer is None else {"answer": answer},
+    )  # fmt: skip
+    return opd.Teacher(tiny.model(0), context).prompt(rollout, text).leaks_answer
+
+
+def test_a_context_that_holds_the_answer_says_so():
+    c = opd.contexts
+    assert leak(c.hint("it is less than 8")) is False
+    assert leak(c.hint("it is 7")) is True
+    assert leak(c.one_correct({"q": "3+4=7"})) is True
+    assert leak(c.one_correct({"q": "3+4=7"}), answer="17") is False
+    assert leak(c.hint("it is 7"), text="no hint") is False  # an edit is looked at anew
+
+
+def test_where_no_answer_is_known_nothing_is_claimed():
+    assert leak(opd.contexts.hint("it is 7"), answer=None) is None
+    assert leak(None) is None  # no context
+
+
+def test_an_answer_context_knows_its_own_answer():
+    told = opd.contexts.answer({"q": "7"})
+    assert leak(told, answer=None) is True
+    assert leak(told, answer=None, text="think twice") is False
+
+
+def test_arguments_of_the_template_are_told_as_plain_values():
+    kwargs = {"enable_thinking": False, "date": {"year": 2026}, "tool": object()}
+    info = opd.Teacher(tiny.model(0), chat_template_kwargs=kwargs).info("T", tiny.model(0))
+    assert info.chat_template_kwargs == {"enable_thinking": False, "date": {"year": 2026}, "tool": "a object"}

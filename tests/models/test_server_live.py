@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 
 import opd_widgets as opd
-from opd_widgets.errors import InvalidInputError, LengthLimitError, ServerError, TokenizerMismatchError
+from opd_widgets.errors import Cancelled, InvalidInputError, LengthLimitError, ServerError, TokenizerMismatchError
 from tests import tiny
 from tests.checkout import ROOT
 from tests.models.live_server import MOST, PYTHON, vllm_python, vllm_serving
@@ -29,8 +31,8 @@ def url(tmp_path_factory):
     wide = write_wide_student(STUDENT, folder / "student")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(KEY_VARIABLE, KEY)
-        with vllm_serving(python, wide, KEY, folder / "log") as found:
-            yield found
+        with vllm_serving(python, wide, KEY, folder / "log") as server:
+            yield server.url
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +42,7 @@ def lab():
 
 @pytest.fixture(scope="module")
 def remote(url, lab):
-    made = opd.ServerModel(f"{url}/v1", "student", tokenizer=lab.student, api_key_env=KEY_VARIABLE, timeout=120)
-    yield made
-    made.close()
+    return opd.ServerModel(f"{url}/v1", "student", tokenizer=lab.student, api_key_env=KEY_VARIABLE, timeout=120)
 
 
 def log_probabilities(model, ids, start):
@@ -168,3 +168,20 @@ def test_the_tokenizer_is_loaded_from_where_the_server_says(url, lab):
     remote = opd.ServerModel(url, "student", api_key_env=KEY_VARIABLE)
     assert remote.tokenizer.vocabulary() == lab.student.tokenizer.vocabulary()
     assert remote.tokenizer.end_ids == lab.student.tokenizer.end_ids
+
+
+def test_a_stop_takes_its_requests_back_from_the_engine(remote):
+    sequences = [(np.arange(511) * (7 + i) % 40 + 5).astype(np.int32) for i in range(200)]
+    kept: dict[str, Any] = {}
+
+    def checkpoint():
+        if len(kept) >= 3:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        remote.token_logprobs(sequences, [1] * 200, MOST, checkpoint=checkpoint, kept=kept)
+    assert len(kept) < 60
+    again = remote.token_logprobs(sequences[:4], [1] * 4, MOST, kept=kept)
+    for ids, said in zip(sequences, again, strict=False):
+        assert len(said.logprob) == len(ids) - 1
+        assert np.isfinite(said.logprob).all()

@@ -13,7 +13,6 @@ from opd_widgets.errors import (
     MissingSignalError,
     ModelLoadError,
     RolloutError,
-    TokenizerMismatchError,
 )
 from tests import tiny
 
@@ -47,10 +46,11 @@ def test_a_dtype_or_device_that_is_none(setting, said):
         opd.HFModel((tiny.qwen(), tiny.tokenizer()), **setting)
 
 
-def test_a_teacher_of_another_tokenizer():
+def test_a_teacher_of_another_tokenizer_and_a_prompt_of_ids_alone():
     other = opd.HFModel((tiny.qwen(5), tiny.tokenizer("zyxwvutsrqponmlkjihgfedcba")), device="cpu", name="foreign")
-    with pytest.raises(TokenizerMismatchError, match=r"id 6 is 'z' to the teacher and 'a' to the student"):
-        score(teachers={"foreign": opd.Teacher(other)})
+    bare = opd.Rollout(id="bare", prompt_ids=[3], response_ids=[8])
+    with pytest.raises(ContextError, match=r"prompt of 1 ids and neither messages nor prompt_text in rollout 'bare'"):
+        score([bare], teachers={"foreign": opd.Teacher(other)})
 
 
 def test_an_empty_list_of_rollouts():

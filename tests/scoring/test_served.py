@@ -65,8 +65,8 @@ def test_a_teacher_there_says_what_it_says_here(scores):
         assert there.track.context_hash == here.track.context_hash
 
 
-def test_the_students_top_k_is_asked_for_where_the_server_can(scores):
-    # fault 48: a token the teacher does not rank is missing, not impossible
+def test_fault_48_the_students_top_k_is_asked_for_where_the_server_can(scores):
+    # a token the teacher does not rank is missing, not impossible
     engine, found = scores
     for item in found.items:
         here, there = item.teachers["here"].at_student_top, item.teachers["there"].at_student_top
@@ -79,6 +79,15 @@ def test_the_students_top_k_is_asked_for_where_the_server_can(scores):
         assert (bound <= whole + 1e-5).all()
     bounded = [note for note in found.notes if "a lower bound" in note]
     assert bool(bounded) == (engine == "vllm")
+
+
+def test_fault_47_no_divergence_is_made_of_a_top_k(scores):
+    # a truncated one can be negative: it is absent, and the mass that is covered is shown
+    for item in scores[1].items:
+        there = item.teachers["there"].signals
+        assert not [name for name in there if "kl" in name or name == "jsd"]
+        mass = there["teacher_mass"][np.isfinite(there["teacher_mass"])]
+        assert ((mass >= 0) & (mass <= 1 + 1e-5)).all()
 
 
 def test_notes_say_what_is_absent(scores):

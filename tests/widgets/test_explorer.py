@@ -82,7 +82,7 @@ def test_wire_form_says_what_only_the_teacher_sees(scores):
     hinted = prompts[row["teacher_prompts"]["hinted"]]
     start, stop = hinted["differs"]
     assert "hint" in "".join(hinted["cells"]["texts"][start:stop])
-    assert row["contexts"] == {"hinted": {"text": "hint", "tokens": 4}}
+    assert row["contexts"] == {"hinted": {"text": "hint", "tokens": 4, "leaks": None}}
 
 
 def test_one_scale_for_all_and_a_reason_for_what_is_missing(scores):

@@ -34,6 +34,12 @@ export function uint32(view: DataView, items: number, what: string): Uint32Array
   return new Uint32Array(buffer, offset, items);
 }
 
+export function int32(view: DataView, items: number, what: string): Int32Array {
+  expect(view, items, 4, what);
+  const [buffer, offset] = place(view, 4);
+  return new Int32Array(buffer, offset, items);
+}
+
 export function uint8(view: DataView, items: number, what: string): Uint8Array {
   expect(view, items, 1, what);
   return new Uint8Array(view.buffer, view.byteOffset, items);

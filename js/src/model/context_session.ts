@@ -31,6 +31,8 @@ export interface JobName {
 
 export interface ContextSession {
   draft(place: Place): Draft;
+  /** Says that an edit may come, so that its first colours come sooner. */
+  prepare(place: Place): void;
   edit(place: Place, text: string): void;
   reset(place: Place): void;
   /** Stops the running job, and no other; where none runs, or this place's own, withdraws what waits here. The text stays. */
@@ -116,6 +118,10 @@ export function createContextSession(rpc: Rpc, life: AbortSignal, changed: () =>
 
   return {
     draft: (place) => slots.get(keyOf(place))?.draft ?? REST,
+    prepare({ teacher, rollout }) {
+      const ahead: RpcParams["prepare_context"] = { teacher, rollout };
+      rpc.request("prepare_context", ahead, life).catch(() => undefined);
+    },
     edit(place, text) {
       const slot = at(place);
       withdraw(slot);

@@ -36,6 +36,8 @@ export interface TeacherMeta {
   editable: boolean;
   /** Longest prompt + response the model takes, in tokens; null where unknown. */
   limit: number | null;
+  /** What its chat template is given beside the turns, as "name=value". Missing in pages of before. */
+  arguments?: string[];
 }
 
 export type Scale = "diverging" | "sequential" | "log";
@@ -76,6 +78,8 @@ export interface ContextMeta {
   text: string;
   /** Its length in tokens. */
   tokens: number;
+  /** Whether the text holds the question's answer; null where no answer is known. Missing in pages of before. */
+  leaks?: boolean | null;
 }
 
 export interface RolloutMeta {
@@ -103,6 +107,10 @@ export interface RolloutMeta {
   teacher_prompts: Record<string, number>;
   /** Teacher name -> its privileged context; absent for a teacher without one. */
   contexts: Record<string, ContextMeta>;
+  /** Teacher name -> its own tokens of each group, as shown; only for a teacher of another tokenizer. Hostile text: text nodes only. */
+  other_tokens?: Record<string, string[][]>;
+  /** Teacher name -> how many tokens it reads the response as; likewise. */
+  other_lengths?: Record<string, number>;
 }
 
 export interface Plane {
@@ -159,6 +167,12 @@ export interface ScoresTrait {
   student_top: { ids: DataView; student: DataView } | null;
   /** By teacher name. */
   teacher_top: Record<string, TeacherTopBuffers>;
+  /**
+   * By name of a teacher of another tokenizer, int32 [N]: the group of equal text that a token is compared in, counted from 0 in each
+   * rollout; -1 not comparable. A group's value stands at its last token and is NaN at the others. An edit of a context leaves it as it
+   * is. Missing in pages of before.
+   */
+  groups?: Record<string, DataView>;
 }
 
 /**
@@ -210,6 +224,8 @@ export type Order = {
  * The question is that of `rollout`; a rollout whose question is "" stands alone.
  */
 export type RpcParams = {
+  /** Someone is about to edit: what the edit will not change is read ahead. No harm where it is lost. */
+  prepare_context: { teacher: string; rollout: number };
   /** Refused by `superseded` where the same view has already sent a higher sequence for the same teacher and question. */
   set_context: Order & { teacher: string; rollout: number; text: string };
   /** Takes part in the same order, so that an edit that comes after its own reset is refused. */
@@ -220,6 +236,7 @@ export type RpcParams = {
 
 /** What is answered where all went well. */
 export type RpcResults = {
+  prepare_context: Record<string, never>;
   set_context: { superseded?: boolean };
   reset_context: { superseded?: boolean };
   cancel_job: { cancelled: boolean };

@@ -2,9 +2,10 @@
  * What a view may ask of the data. Base scores are decoded once; edited contexts lie over them, and a change of either makes a new
  * Dataset, so that views can compare by identity. Rollout records keep theirs: a strip is rebuilt only for another rollout.
  */
+import { groupOf } from "../core/groups";
 import { type Stats, stats } from "../core/stats";
 import type { TopRow } from "../core/topk";
-import { float32, NO_ID, uint8, uint32 } from "./codec";
+import { float32, int32, NO_ID, uint8, uint32 } from "./codec";
 import type {
   ContextMeta,
   LiveEntry,
@@ -27,6 +28,8 @@ interface Base {
   planes: Map<string, number>;
   studentTop: StudentTop | null;
   teacherTops: Map<string, TeacherTop>;
+  /** Of teachers of another tokenizer. */
+  groups: Map<string, Int32Array>;
 }
 
 interface Overlay {
@@ -51,6 +54,9 @@ function decodeBase(trait: ScoresTrait): Base {
     ids: uint32(trait.token_ids, meta.tokens, "token_ids"),
     studentTop: trait.student_top && items > 0 ? readStudentTop(trait.student_top, items) : null,
     teacherTops: new Map(tops.map(([name, raw]) => [name, readTeacherTop(raw, items, name)])),
+    groups: new Map(
+      Object.entries(trait.groups ?? {}).map(([name, raw]) => [name, int32(raw, meta.tokens, `groups[${name}]`)]),
+    ),
   };
 }
 
@@ -126,6 +132,45 @@ export class Dataset {
     const { offset, length } = this.rollout(rollout);
     const from = row * this.meta.tokens + offset;
     return this.base.values.subarray(from, from + length);
+  }
+
+  /** In which group each token is compared; null where tokens are compared one by one, and for a signal of the student alone. */
+  groups(rollout: number, name: string, teacher: string): Int32Array | null {
+    if (this.signal(name)?.per_teacher === false) return null;
+    const { offset, length } = this.rollout(rollout);
+    return this.base.groups.get(teacher)?.subarray(offset, offset + length) ?? null;
+  }
+
+  /** Whether a teacher has another tokenizer than the student. */
+  otherTokenizer(teacher: string): boolean {
+    return this.base.groups.has(teacher);
+  }
+
+  /** The teacher's own tokens of a group, as shown; none where they were not sent. */
+  otherTokens(rollout: number, teacher: string, group: number): string[] {
+    return this.rollout(rollout).other_tokens?.[teacher]?.[group] ?? [];
+  }
+
+  /** How many tokens a teacher reads a response as. */
+  responseTokens(rollout: number, teacher: string): number {
+    const record = this.rollout(rollout);
+    return record.other_lengths?.[teacher] ?? record.length;
+  }
+
+  /** The value at a token, that of its group where it is in one; NaN where missing. */
+  value(rollout: number, name: string, teacher: string, token: number): number {
+    const values = this.values(rollout, name, teacher);
+    const groups = this.groups(rollout, name, teacher);
+    const group = groups ? groupOf(groups, token) : [token, token + 1];
+    return values && group ? values[group[1] - 1] : Number.NaN;
+  }
+
+  /** Why a value is missing, in words. */
+  lack(rollout: number, name: string, teacher: string, token: number): string {
+    const groups = this.groups(rollout, name, teacher);
+    if (!groups) return "not scored";
+    if (!this.values(rollout, name, teacher)) return "not available";
+    return groups[token] < 0 ? "not comparable" : "not scored";
   }
 
   mask(rollout: number): Uint8Array {

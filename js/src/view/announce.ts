@@ -1,9 +1,9 @@
 /** Says the selected token's value to a screen reader, once the selection has come to rest. */
-import { aggregate, tokensOf } from "../core/cells";
 import { formatNumber } from "../core/format";
+import { groupOf } from "../core/groups";
 import { inNoise } from "../core/scale";
 import { maker, setText } from "./dom";
-import { selectedCell } from "./series";
+import { selectedCell, series } from "./series";
 import { changed, type View, type ViewState } from "./state";
 
 const REST_MS = 250;
@@ -12,12 +12,15 @@ export function sentence(state: ViewState): string {
   const { data, record, scale, rollout, teacher } = state;
   const cell = selectedCell(state);
   if (cell < 0) return "No token selected";
-  const values = data.values(rollout, state.signal, teacher);
-  const [from, to] = tokensOf(record.cells.starts, cell, record.length);
-  const value = values ? aggregate(values, from, to, scale.aggregate) : Number.NaN;
-  const number = formatNumber(value, { signed: scale.scale === "diverging", whole: scale.scale === "log" });
+  const { values, incomparable } = series(state);
+  const value = values[cell];
+  const missing = incomparable(cell) ? "not comparable" : data.lack(rollout, state.signal, teacher, state.token);
+  const number = formatNumber(value, { signed: scale.scale === "diverging", whole: scale.scale === "log", missing });
   const unit = Number.isNaN(value) ? "" : ` ${scale.unit}${inNoise(value, scale) ? ", inside the noise band" : ""}`;
-  const under = scale.per_teacher ? `, ${teacher}` : "";
+  const groups = data.groups(rollout, state.signal, teacher);
+  const [from, to] = (groups && groupOf(groups, state.token)) ?? [0, 1];
+  const group = to - from > 1 ? `, for a group of ${to - from} tokens` : "";
+  const under = (scale.per_teacher ? `, ${teacher}` : "") + group;
   return `${record.cells.texts[cell]}, token ${state.token + 1} of ${record.length}: ${scale.label} ${number}${unit}${under}`;
 }
 

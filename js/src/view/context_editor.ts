@@ -1,13 +1,12 @@
-/** The selected teacher's privileged context: read it, and where there is a model, change it and watch the colours follow. */
-import { plural } from "../core/format";
+/** The selected teacher's card: what it sees, and where there is a model, its context to change while the colours follow. */
+import { contextHead } from "./context_head";
 import { contextStatus } from "./context_status";
 import { maker, setAttribute, setText } from "./dom";
 import type { ContextPort, Place, View, ViewState } from "./state";
 
 function parts(root: HTMLElement) {
   const h = maker(root);
-  const kind = h("span", { class: "opd-context-kind" });
-  const facts = h("p", { class: "opd-quiet opd-context-facts" });
+  const head = contextHead(root);
   const status = h("span", { class: "opd-job-status", role: "status" });
   const progress = h("progress", { class: "opd-job-progress", max: 1, "aria-label": "Scoring" });
   const cancel = h("button", { type: "button", class: "opd-button opd-context-cancel" }, "cancel");
@@ -22,20 +21,12 @@ function parts(root: HTMLElement) {
   const box = h(
     "section",
     { class: "opd-context", "aria-label": "Teacher’s context" },
-    h("div", { class: "opd-context-head" }, kind, status, progress, cancel, reset),
-    facts,
+    h("div", { class: "opd-context-head" }, head.kind, head.leak, status, progress, cancel, reset),
+    head.facts,
     input,
     error,
   );
-  return { kind, facts, status, progress, cancel, reset, input, error, box };
-}
-
-function factLine(state: ViewState, edited: boolean): string {
-  const context = state.data.context(state.rollout, state.teacher);
-  const limit = state.data.teachers.find((t) => t.name === state.teacher)?.limit ?? null;
-  const length = context ? plural(context.tokens, "token") : "no context";
-  const room = limit === null ? "" : ` (the model takes ${limit}, prompt and response together)`;
-  return `context · ${length}${room} · not seen by the student${edited ? " · edited" : ""}`;
+  return { head, status, progress, cancel, reset, input, error, box };
 }
 
 const placeOf = ({ teacher, rollout, record }: ViewState): Place => ({ teacher, rollout, question: record.question });
@@ -52,11 +43,12 @@ function interrupt(port: ContextPort, state: ViewState): void {
 export function contextEditor(root: HTMLElement, port: ContextPort): View {
   const life = new AbortController();
   const at = { signal: life.signal };
-  const { kind, facts, status, progress, cancel, reset, input, error, box } = parts(root);
+  const { head, status, progress, cancel, reset, input, error, box } = parts(root);
   root.append(box);
   let last: ViewState | null = null;
   let slot = "";
 
+  input.addEventListener("focus", () => last && !input.readOnly && port.prepare(placeOf(last)), at);
   input.addEventListener("input", () => last && port.edit(placeOf(last), input.value), at);
   reset.addEventListener("click", () => last && port.reset(placeOf(last)), at);
   cancel.addEventListener("click", () => last && interrupt(port, last), at);
@@ -74,7 +66,6 @@ export function contextEditor(root: HTMLElement, port: ContextPort): View {
     const now = contextStatus({ job: state.job, teacher: place.teacher, question: place.question, draft });
     const { error: trouble, share } = now;
     const edited = state.data.edited(state.rollout, state.teacher);
-    setText(facts, factLine(state, edited));
     setText(status, editable ? now.line : "");
     setAttribute(status, "data-state", state.job.state);
     setAttribute(status, "data-phase", draft.phase);
@@ -99,9 +90,10 @@ export function contextEditor(root: HTMLElement, port: ContextPort): View {
       const teacher = state.data.teachers.find((t) => t.name === state.teacher);
       const context = state.data.context(state.rollout, state.teacher);
       const editable = state.job.state !== "none" && teacher?.editable === true;
-      box.hidden = !context && !editable;
+      box.hidden = !teacher;
       if (box.hidden) return;
-      setText(kind, `${state.teacher} · ${(teacher?.kind ?? "").replaceAll("_", " ")}`);
+      head.update(state);
+      input.hidden = !context && !editable;
       input.readOnly = !editable;
       setAttribute(box, "data-editable", String(editable));
       show(state, editable);

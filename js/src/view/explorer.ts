@@ -1,4 +1,5 @@
 /** The whole: a bar of switches, the list, the text with all teachers under it, and the selected token. */
+import { absent } from "./absent";
 import { announcer } from "./announce";
 import { contextEditor } from "./context_editor";
 import { maker } from "./dom";
@@ -40,6 +41,7 @@ export function explorer(root: HTMLElement, actions: Actions, contexts: ContextP
     notes(main),
     titleLine(main),
     prompts(main),
+    absent(main, actions),
     tokenStrip(main, actions),
     jumpBar(main, actions),
     teacherRows(main, actions),

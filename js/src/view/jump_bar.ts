@@ -5,7 +5,7 @@ import { jumpOrder, selectedCell, series } from "./series";
 import { type Actions, changed, type View, type ViewState } from "./state";
 
 export function jumpTo(state: ViewState, direction: 1 | -1, actions: Actions): void {
-  const cell = jump(jumpOrder(state), selectedCell(state), direction);
+  const cell = jump(jumpOrder(state), series(state).leader(selectedCell(state)), direction);
   if (cell >= 0) actions.select({ token: state.record.cells.starts[cell] });
 }
 
@@ -16,7 +16,8 @@ const ordinal = (n: number): string => {
 
 /** Why the selected token has no place among the others. */
 function unranked(state: ViewState, cell: number): string {
-  const { values, masked } = series(state);
+  const { values, masked, incomparable } = series(state);
+  if (incomparable(cell)) return `not comparable with ${state.teacher}: not ranked`;
   if (masked(cell)) return "not the student’s own token: not ranked";
   return Number.isNaN(values[cell]) ? "this token was not scored" : "inside the noise band: not ranked";
 }
@@ -45,7 +46,7 @@ export function jumpBar(root: HTMLElement, actions: Actions): View {
     update(state) {
       if (changed(last, state, "data", "record", "teacher", "signal")) order = jumpOrder(state);
       last = state;
-      const cell = selectedCell(state);
+      const cell = series(state).leader(selectedCell(state));
       const rank = order.indexOf(cell);
       next.disabled = order.length === 0 || rank === order.length - 1;
       back.disabled = rank <= 0;

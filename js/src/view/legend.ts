@@ -1,5 +1,6 @@
 /** Which way is which, in words, with the scale's ends, its unit, and the band in which nothing can be told from zero. */
 import { formatNumber } from "../core/format";
+import { NO_GROUP } from "../core/groups";
 import { legendSteps } from "../core/scale";
 import type { SignalMeta } from "../model/contract";
 import { maker } from "./dom";
@@ -22,7 +23,7 @@ export function legend(root: HTMLElement): View {
   }
 
   /** `beyond`: the ends past which some value lies. */
-  function draw(scale: SignalMeta, beyond: { below: boolean; above: boolean }): void {
+  function draw(scale: SignalMeta, beyond: { below: boolean; above: boolean }, apart: boolean): void {
     const { below, above } = legendSteps(scale);
     const signed = scale.scale === "diverging";
     const noise = band(scale);
@@ -55,7 +56,9 @@ export function legend(root: HTMLElement): View {
     );
     const high = h("span", { class: "opd-legend-word" }, scale.high);
     if (unit) high.append(h("span", { class: "opd-legend-unit" }, scale.high ? ` · ${unit}` : unit));
-    box.replaceChildren(h("span", { class: "opd-legend-word" }, scale.low), range, high);
+    const hatched = h("span", { class: "opd-legend-step opd-legend-apart opd-v-apart", "aria-hidden": "true" });
+    const key = h("span", { class: "opd-legend-word opd-legend-key" }, hatched, " not comparable");
+    box.replaceChildren(h("span", { class: "opd-legend-word" }, scale.low), range, high, ...(apart ? [key] : []));
     box.title = `${scale.label} = ${scale.formula}. Values beyond the ends take the end's colour.`;
     box.setAttribute(
       "aria-label",
@@ -65,10 +68,12 @@ export function legend(root: HTMLElement): View {
 
   return {
     update(state) {
-      if (changed(last, state, "scale", "data")) {
+      if (changed(last, state, "scale", "data", "teacher", "rollout")) {
         const beyond = state.data.beyond(state.scale);
-        const now = `${beyond.below} ${beyond.above}`;
-        if (changed(last, state, "scale") || now !== ends) draw(state.scale, beyond);
+        const groups = state.data.groups(state.rollout, state.signal, state.teacher);
+        const apart = groups?.includes(NO_GROUP) ?? false;
+        const now = `${beyond.below} ${beyond.above} ${apart}`;
+        if (changed(last, state, "scale") || now !== ends) draw(state.scale, beyond, apart);
         ends = now;
       }
       last = state;

@@ -1,9 +1,10 @@
 /** One rollout in the list: outcome, what it says, its shape, its mean, its length. */
-import { formatShort } from "../core/format";
+import { formatShort, plural } from "../core/format";
 import { profile } from "../core/profile";
 import { maker, setAttribute, setText } from "./dom";
 import { outcomeMark } from "./outcome";
 import { plot } from "./plot";
+import { drawn } from "./series";
 import type { ViewState } from "./state";
 
 const HEIGHT = 18;
@@ -33,14 +34,18 @@ export function listRow(root: Node, state: ViewState, index: number, id: string)
     node,
     update(now, selected) {
       const { data, signal, teacher, scale } = now;
-      const values = data.values(index, signal, teacher) ?? [];
-      chart.draw(profile(values, data.mask(index), scale, WIDTH, HEIGHT), HEIGHT, scale.scale === "diverging");
+      chart.draw(
+        profile(drawn(now, index), data.mask(index), scale, WIDTH, HEIGHT),
+        HEIGHT,
+        scale.scale === "diverging",
+      );
       const figures = data.stats(index, signal, teacher);
       const infinite = figures.below + figures.above;
       const signed = scale.scale === "diverging";
       setText(mean, Number.isNaN(figures.mean) ? "–" : formatShort(figures.mean, { signed }) + (infinite ? "*" : ""));
       const aside = infinite ? `, beside ${infinite} infinite` : "";
-      setAttribute(mean, "title", `mean ${scale.label} of ${figures.finite} tokens${aside}`);
+      const what = data.groups(index, signal, teacher) ? "group" : "token";
+      setAttribute(mean, "title", `mean ${scale.label} of ${plural(figures.finite, what)}${aside}`);
       setAttribute(node, "aria-selected", String(selected));
     },
   };

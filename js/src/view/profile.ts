@@ -1,10 +1,11 @@
 /** The whole rollout as bars round a zero line, linked to the selection; drag to scrub. */
-import { cellOf } from "../core/cells";
+import { cellOf, tokensOf } from "../core/cells";
+import { groupOf } from "../core/groups";
 import { profile } from "../core/profile";
 import { maker, setAttribute } from "./dom";
 import { plot } from "./plot";
 import { scrub } from "./scrub";
-import { selectedCell } from "./series";
+import { drawn, selectedCell } from "./series";
 import { type Actions, changed, type View, type ViewState } from "./state";
 
 const HEIGHT = 56;
@@ -45,17 +46,18 @@ export function profileView(root: HTMLElement, actions: Actions): View {
     setAttribute(box, "aria-valuenow", String(Math.max(1, state.token + 1)));
     setAttribute(box, "aria-valuetext", cell < 0 ? "no token selected" : `token ${state.token + 1} of ${length}`);
     if (cell < 0) return;
-    const to = cells.starts[cell + 1] ?? length;
-    cursor.style.left = `${(100 * cells.starts[cell]) / length}%`;
-    cursor.style.width = `${(100 * (to - cells.starts[cell])) / length}%`;
+    const groups = state.data.groups(state.rollout, state.signal, state.teacher);
+    const group = groups && groupOf(groups, state.token);
+    const [from, to] = group ?? tokensOf(cells.starts, cell, length);
+    cursor.style.left = `${(100 * from) / length}%`;
+    cursor.style.width = `${(100 * (to - from)) / length}%`;
   }
 
   return {
     update(state) {
       if (changed(last, state, "data", "record", "teacher", "signal")) {
-        const values = state.data.values(state.rollout, state.signal, state.teacher) ?? [];
-        const drawn = profile(values, state.data.mask(state.rollout), state.scale, WIDTH, HEIGHT);
-        chart.draw(drawn, HEIGHT, state.scale.scale === "diverging");
+        const bars = profile(drawn(state, state.rollout), state.data.mask(state.rollout), state.scale, WIDTH, HEIGHT);
+        chart.draw(bars, HEIGHT, state.scale.scale === "diverging");
       }
       last = state;
       place(state);

@@ -1,5 +1,6 @@
-/** What each side saw before the response. The part only the teacher sees is marked, and never folded away unseen. */
+/** What each side saw before the response. The part only one of them sees is marked, and never folded away unseen. */
 import { plural } from "../core/format";
+import { onlyHere } from "../core/only_here";
 import type { PromptMeta } from "../model/contract";
 import { makeLines } from "./cell";
 import { copyTrueText } from "./copy";
@@ -14,11 +15,20 @@ const isLong = (prompt: PromptMeta): boolean =>
   prompt.cells.texts.reduce((sum, text) => sum + text.length, 0) > LONG_CHARACTERS ||
   [...prompt.cells.kinds].filter((kind) => kind === "n").length > LONG_LINES;
 
-function promptText(root: HTMLElement, prompt: PromptMeta): HTMLElement {
+type Stretch = [number, number] | null;
+
+type Side = "student" | "teacher";
+
+const NOTES: Record<Side, string> = {
+  student: "marked: the teacher does not see it",
+  teacher: "marked: only the teacher sees it",
+};
+
+function promptText(root: HTMLElement, prompt: PromptMeta, marked: Stretch, side: Side): HTMLElement {
   const h = maker(root);
   const { lines, nodes } = makeLines(root, prompt.cells);
-  const [from, to] = prompt.differs ?? [0, 0];
-  for (let i = from; i < Math.min(to, nodes.length); i++) nodes[i].classList.add("opd-only-teacher");
+  const [from, to] = marked ?? [0, 0];
+  for (let i = from; i < Math.min(to, nodes.length); i++) nodes[i].classList.add("opd-only", `opd-only-${side}`);
   return h("div", { class: "opd-prompt-text", dir: "ltr", "data-folded": isLong(prompt) }, ...lines);
 }
 
@@ -30,8 +40,8 @@ export function prompts(root: HTMLElement): View {
   let last: ViewState | null = null;
   let shown = "";
 
-  function part(who: string, prompt: PromptMeta, side: string): HTMLElement {
-    const text = promptText(root, prompt);
+  function part(who: string, prompt: PromptMeta, marked: Stretch, side: Side): HTMLElement {
+    const text = promptText(root, prompt, marked, side);
     copyTrueText(text, life.signal);
     const label = h(
       "div",
@@ -39,7 +49,7 @@ export function prompts(root: HTMLElement): View {
       h("span", {}, who),
       h("span", { class: "opd-quiet" }, plural(prompt.tokens, "token")),
     );
-    if (prompt.differs) label.append(h("span", { class: "opd-only-note" }, "marked: only the teacher sees it"));
+    if (marked) label.append(h("span", { class: "opd-only-note" }, NOTES[side]));
     if (text.hasAttribute("data-folded")) {
       const button = h("button", { type: "button", class: "opd-link", "aria-expanded": "false" }, "show all");
       button.addEventListener(
@@ -59,7 +69,7 @@ export function prompts(root: HTMLElement): View {
   /** In a folded prompt the marked part is what the reader came for. */
   function showMarked(): void {
     for (const text of box.querySelectorAll<HTMLElement>("[data-folded]")) {
-      const first = text.querySelector<HTMLElement>(".opd-only-teacher");
+      const first = text.querySelector<HTMLElement>(".opd-only");
       if (first) text.scrollTop = Math.max(0, first.getBoundingClientRect().top - text.getBoundingClientRect().top - 8);
     }
   }
@@ -69,16 +79,20 @@ export function prompts(root: HTMLElement): View {
       if (!changed(last, state, "data", "record", "teacher")) return;
       last = state;
       const own = state.data.studentPrompt(state.rollout);
-      const theirs = state.data.teacherPrompt(state.rollout, state.teacher);
+      const given = state.data.teacherPrompt(state.rollout, state.teacher);
+      // A row made of two teachers was given no prompt of its own.
+      const theirs = given?.tokens === 0 && own?.tokens !== 0 ? null : given;
       const now = JSON.stringify([state.teacher, own, theirs]);
       if (now === shown) return;
       shown = now;
-      const same =
-        theirs === null || (theirs.differs === null && theirs.cells.texts.join("") === own?.cells.texts.join(""));
+      // One of another tokenizer has a template of its own all through: what stands elsewhere in it is not hidden from it.
+      const other = state.data.otherTokenizer(state.teacher);
+      const lacking = own && theirs && !other ? onlyHere(own.cells.texts, theirs.cells.texts) : null;
+      const same = theirs === null || (theirs.differs === null && lacking === null && !other);
       const who = same && theirs ? `Student and ${state.teacher} see` : "Student sees";
       box.replaceChildren();
-      if (own) box.append(part(who, own, "student"));
-      if (!same && theirs) box.append(part(`${state.teacher} sees`, theirs, "teacher"));
+      if (own) box.append(part(who, own, same ? null : lacking, "student"));
+      if (!same && theirs) box.append(part(`${state.teacher} sees`, theirs, theirs.differs, "teacher"));
       showMarked();
     },
     destroy() {

@@ -37,6 +37,8 @@ export interface Place {
 /** The reader's edits, kept outside the view so that they outlive a switch of teacher or rollout. */
 export interface ContextPort {
   draft(place: Place): { text: string | null; phase: string; error: string | null };
+  /** Says that an edit may come. */
+  prepare(place: Place): void;
   edit(place: Place, text: string): void;
   reset(place: Place): void;
   /** Stops the running job, if one is named; otherwise withdraws what waits at this place. */

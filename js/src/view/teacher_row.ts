@@ -1,6 +1,5 @@
 /** One teacher's row: the same cells as the strip, small, and what they come to. */
-import { formatShort } from "../core/format";
-import { colourClass } from "../core/scale";
+import { formatShort, plural } from "../core/format";
 import { cellClass, fillText } from "./cell";
 import { maker, setText } from "./dom";
 import { series } from "./series";
@@ -64,13 +63,14 @@ export function makeRow(
 }
 
 export function colourRow(row: TeacherRow, state: ViewState, from: number): void {
-  const { values, masked } = series(state, row.teacher);
+  const { masked, colour } = series(state, row.teacher);
   row.cells.forEach((node, i) => {
     const at = from + i;
     const base = cellClass(state.record.cells.kinds[at]) + (masked(at) ? " opd-masked" : "");
-    const name = `${base} ${colourClass(values[at], state.scale)}`;
+    const name = `${base} ${colour(at)}`;
     if (node.className !== name) node.className = name;
   });
+  row.node.toggleAttribute("data-none", state.data.values(state.rollout, state.signal, row.teacher) === null);
   const figures = state.data.stats(state.rollout, state.signal, row.teacher);
   const signed = state.scale.scale === "diverging";
   const infinite = figures.below + figures.above;
@@ -86,5 +86,6 @@ export function colourRow(row: TeacherRow, state: ViewState, from: number): void
     "aria-label",
     `${row.teacher}: mean ${row.mean.textContent}, sum ${row.sum.textContent}${aside}`,
   );
-  row.sum.title = `sum over ${figures.finite} tokens${aside}`;
+  const grouped = state.data.groups(state.rollout, state.signal, row.teacher) !== null;
+  row.sum.title = `sum over ${plural(figures.finite, grouped ? "group" : "token")}${aside}`;
 }

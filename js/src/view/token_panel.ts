@@ -2,7 +2,7 @@
 import { maker, setText } from "./dom";
 import { heading } from "./segmented";
 import { type Actions, changed, type View, type ViewState } from "./state";
-import { cellParts, identity } from "./token_identity";
+import { cellParts, comparison, identity } from "./token_identity";
 import { topTable } from "./top_table";
 import { signalTable, teacherTable } from "./value_tables";
 
@@ -33,6 +33,7 @@ export function tokenPanel(root: HTMLElement, actions: Actions): View {
     };
     const pieces = [
       identity(h, state),
+      comparison(h, state),
       cellParts(h, state, actions),
       topTable(root, all, toggle)(state),
       teacherTable(root)(state),

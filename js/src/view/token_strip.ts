@@ -1,10 +1,9 @@
 /** The rollout's text, every token coloured. The DOM is built once a rollout; a switch of teacher or signal swaps classes. */
-import { colourClass } from "../core/scale";
 import { cellClass, makeLines } from "./cell";
 import { copyTrueText } from "./copy";
 import { maker, reveal, setAttribute, uniqueId } from "./dom";
 import { elementAt, scrub } from "./scrub";
-import { selectedCell, series } from "./series";
+import { companions, selectedCell, series } from "./series";
 import { type Actions, changed, type View, type ViewState } from "./state";
 
 /** From here on the browser may skip lines out of view; shorter texts are simply drawn. */
@@ -21,6 +20,7 @@ export function tokenStrip(root: HTMLElement, actions: Actions): View {
   let bases: string[] = [];
   let index = new Map<Element, number>();
   let marked: HTMLSpanElement | null = null;
+  let grouped: HTMLSpanElement[] = [];
 
   scrub({
     box: strip,
@@ -51,14 +51,21 @@ export function tokenStrip(root: HTMLElement, actions: Actions): View {
   }
 
   function recolour(state: ViewState): void {
-    const { values } = series(state);
+    const { colour } = series(state);
     for (let i = 0; i < nodes.length; i++) {
-      const name = `${bases[i]} ${colourClass(values[i], state.scale)}`;
+      const name = `${bases[i]} ${colour(i)}`;
       if (nodes[i].className !== name) nodes[i].className = name;
     }
   }
 
+  function markGroup(state: ViewState): void {
+    for (const node of grouped) node.removeAttribute("data-with");
+    grouped = companions(state).map((cell) => nodes[cell]);
+    for (const node of grouped) node.setAttribute("data-with", "");
+  }
+
   function mark(state: ViewState): void {
+    markGroup(state);
     const next = nodes[selectedCell(state)] ?? null;
     if (next === marked) return;
     marked?.removeAttribute("aria-selected");

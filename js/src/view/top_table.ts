@@ -14,7 +14,11 @@ function bar(h: Maker, logp: number, side: string): HTMLElement {
   return h("td", { class: "opd-top-bar" }, h("span", { class: "opd-bar-track" }, fill));
 }
 
-function row(h: Maker, data: Dataset, entry: TopRow, sampled: number | null): HTMLElement {
+/** Whether the teacher's side of the table can say anything: of another tokenizer, it ranks other tokens. */
+const beside = (state: ViewState): boolean =>
+  state.data.teachers.length > 0 && !state.data.otherTokenizer(state.teacher);
+
+function row(h: Maker, data: Dataset, entry: TopRow, sampled: number | null, both: boolean): HTMLElement {
   const [text, kind] = data.vocab(entry.id);
   const own = entry.id === sampled;
   const name = h("th", { scope: "row", title: `token id ${entry.id}` }, makeCell(h, text, kind));
@@ -24,7 +28,7 @@ function row(h: Maker, data: Dataset, entry: TopRow, sampled: number | null): HT
     );
   const number = (logp: number): HTMLElement => h("td", { class: "opd-figure" }, formatProbability(logp));
   const cells = [bar(h, entry.student, "student"), number(entry.student)];
-  if (data.teachers.length > 0) cells.push(bar(h, entry.teacher, "teacher"), number(entry.teacher));
+  if (both) cells.push(bar(h, entry.teacher, "teacher"), number(entry.teacher));
   return h("tr", { "data-token-id": entry.id, "data-sampled": own }, name, ...cells);
 }
 
@@ -40,7 +44,7 @@ function standing(
     const rank = rankOf(list, sampled, side);
     return rank === null ? `below ${who}’s top ${k}` : `${who}’s no. ${rank}`;
   };
-  const theirs = state.data.teachers.length > 0 ? `, ${say(state.teacher, rows.teacher, "teacher")}` : "";
+  const theirs = beside(state) ? `, ${say(state.teacher, rows.teacher, "teacher")}` : "";
   return `sampled token: ${say("student", rows.student, "student")}${theirs}`;
 }
 
@@ -58,13 +62,13 @@ export function topTable(root: HTMLElement, all: boolean, toggle: () => void): (
       {},
       h("td", {}),
       h("th", { scope: "col", colspan: 2 }, "student"),
-      data.teachers.length > 0 && h("th", { scope: "col", colspan: 2, title: teacher }, teacher),
+      beside(state) && h("th", { scope: "col", colspan: 2, title: teacher }, teacher),
     );
     const table = h(
       "table",
       { class: "opd-top" },
       h("thead", {}, head),
-      h("tbody", {}, ...shown.map((e) => row(h, data, e, sampled))),
+      h("tbody", {}, ...shown.map((e) => row(h, data, e, sampled, beside(state)))),
     );
     const box = h("div", { class: "opd-top-box" }, table);
     if (union.length > SHORT) {

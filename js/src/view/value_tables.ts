@@ -6,8 +6,11 @@ import { type Maker, maker } from "./dom";
 import type { ViewState } from "./state";
 
 /** Coloured only where colour is the point: a table of chips would shout down the text. */
-function value(h: Maker, scale: SignalMeta, number: number, coloured: boolean): HTMLElement {
-  const style = { digits: 3, signed: scale.scale === "diverging", whole: scale.scale === "log" };
+function value(h: Maker, state: ViewState, scale: SignalMeta, teacher: string, coloured: boolean): HTMLElement {
+  const { data, rollout, token } = state;
+  const number = data.value(rollout, scale.name, teacher, token);
+  const missing = data.lack(rollout, scale.name, teacher, token);
+  const style = { digits: 3, signed: scale.scale === "diverging", whole: scale.scale === "log", missing };
   const known = !Number.isNaN(number);
   return h(
     "td",
@@ -39,11 +42,10 @@ function line(
 export function signalTable(root: HTMLElement): (state: ViewState) => HTMLElement {
   const h = maker(root);
   return (state) => {
-    const { data, rollout, token, teacher } = state;
+    const { data, teacher } = state;
     const rows = data.signals.map((scale) => {
-      const values = data.values(rollout, scale.name, teacher);
       const cell = scale.available
-        ? value(h, scale, values ? values[token] : Number.NaN, scale.name === state.signal)
+        ? value(h, state, scale, teacher, scale.name === state.signal)
         : h("td", { class: "opd-figure opd-missing", title: scale.reason }, "not available");
       const title = scale.available ? `${scale.formula} · ${scale.tier}` : `${scale.formula} · ${scale.reason ?? ""}`;
       const unit = scale.available ? scale.unit : "";
@@ -57,13 +59,12 @@ export function signalTable(root: HTMLElement): (state: ViewState) => HTMLElemen
 export function teacherTable(root: HTMLElement): (state: ViewState) => HTMLElement | null {
   const h = maker(root);
   return (state) => {
-    const { data, rollout, token, scale } = state;
+    const { data, scale } = state;
     // A signal of the student alone is the same under all: the advantage is what differs.
     const shown = scale.per_teacher ? scale : data.signal("advantage");
     if (!shown || data.teachers.length < 2) return null;
     const rows = data.teachers.map((t) => {
-      const values = data.values(rollout, shown.name, t.name);
-      const cell = value(h, shown, values ? values[token] : Number.NaN, true);
+      const cell = value(h, state, shown, t.name, true);
       return line(h, t.name, cell, {
         title: t.description,
         unit: shown.unit,

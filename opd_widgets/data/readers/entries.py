@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _GZIP, _ZSTD, _PARQUET, _ZIP, _PICKLE = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1", b"PK\x03\x04", b"\x80"
 _HEAD = 4
 _ESCAPED = re.compile("[\udc80-\udcff]")  # how Python keeps a byte that is not UTF-8
+_BUFFER = 2**18  # bytes of a Parquet column read at a time
 _ROWS = 64  # rows of a Parquet file decoded at a time: a row may hold a rollout of 32k tokens
 
 
@@ -112,8 +113,10 @@ def _missing(kind: str, package: str) -> MissingDependencyError:
 def _rows(path: Path) -> Iterator[Entry]:
     parquet = _parquet()
     try:
-        with parquet.ParquetFile(path) as file:
-            batches: Iterable[list[object]] = (batch.to_pylist() for batch in file.iter_batches(batch_size=_ROWS))
+        # by itself it would read whole row groups ahead, which in most dumps is the whole file
+        with parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER) as file:
+            read = file.iter_batches(batch_size=_ROWS, use_threads=False)
+            batches: Iterable[list[object]] = (batch.to_pylist() for batch in read)
             for number, row in enumerate(itertools.chain.from_iterable(batches), 1):
                 yield Entry(number, f"row {number}", row)
     except ValueError as error:  # what pyarrow raises where the file is damaged

@@ -13,6 +13,7 @@ from typing import Any
 
 from opd_widgets.data.message import parse_messages
 from opd_widgets.data.readers.foreign import are_turns, conversation, ended, is_number
+from opd_widgets.data.readers.spelled import given_bytes, token_bytes
 from opd_widgets.data.rollout import Rollout, Status
 from opd_widgets.data.track import LogprobTrack, Provenance
 from opd_widgets.errors import InvalidInputError, ReadError
@@ -102,7 +103,9 @@ def _response(sample: Mapping[str, Any], choice: Mapping[str, Any], count: int, 
 
 def _strings(turns: list[Any], content: list[Mapping[str, Any]], model: str) -> dict[str, Any]:
     tokens = [str(entry["token"]) for entry in content]
-    data = [bytes(entry["bytes"]) if entry.get("bytes") else entry["token"].encode() for entry in content]
+    data = [given_bytes(token, entry.get("bytes") or None) for entry, token in zip(content, tokens, strict=True)]
+    if not any(entry.get("bytes") for entry in content):
+        data = list(token_bytes(tokens, _last_text(turns)) or data)
     track = LogprobTrack.from_optional([entry.get("logprob") for entry in content], Provenance(model=model))
     try:
         messages = parse_messages(_before(turns))
@@ -117,6 +120,11 @@ def _strings(turns: list[Any], content: list[Mapping[str, Any]], model: str) -> 
         "text_source": "strings",
         "tracks": {"student": track},
     }
+
+
+def _last_text(turns: list[Any]) -> str | None:
+    said = [turn.get("content") for turn in turns if turn.get("role") == "assistant"]
+    return said[-1] if said and isinstance(said[-1], str) else None
 
 
 def _before(turns: list[Any]) -> list[Any]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from opd_widgets.data.readers.foreign import are_turns, conversation, one_a_token, only_where
-from opd_widgets.data.readers.values import rest_of
+from opd_widgets.data.readers.values import mask_of, rest_of
 from opd_widgets.data.rollout import Rollout
 from opd_widgets.data.track import LogprobTrack
 from opd_widgets.errors import ReadError
@@ -63,14 +63,16 @@ def from_record(record: Mapping[str, Any]) -> list[Rollout]:
 def _with_ids(record: Mapping[str, Any], content: object, reward: Any, metadata: dict[str, Any]) -> Rollout:
     ids, length = _padded_ids(record)
     mask = one_a_token("token_loss_mask values", _one(record, "token_loss_mask"), len(ids), "token_ids")[:length]
-    start = next((i for i, sampled in enumerate(mask) if sampled), length)
-    kept = [bool(sampled) for sampled in mask[start:]]
+    mask = mask_of("token_loss_mask", mask)
+    start = mask.index(True) if True in mask else length
+    kept = mask[start:]
+    scored = [sampled and position > 0 for position, sampled in enumerate(mask)][start:]  # nothing precedes the first
     sampled = {}
     for name in ("generation_logprobs", "prev_logprobs"):
         values = _one(record, name)
         if values is not None:
             values = one_a_token(name, values, len(ids), "token_ids")[start:length]
-            sampled[name] = only_where(kept, values)
+            sampled[name] = only_where(scored, values)
     # What the engine sampled with is the student's; the trainer's own pass stands in where a run did not log that.
     student = sampled.pop("generation_logprobs", None) or sampled.pop("prev_logprobs", None)
     texts, verdict = _texts(content) if isinstance(content, list) and not are_turns(content) else ([], {})

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from opd_widgets.data.message import parse_messages
+from opd_widgets.data.readers.spelled import PART, given_bytes, token_bytes
 from opd_widgets.data.readers.values import per_token, status_of
 from opd_widgets.data.rollout import Rollout
 from opd_widgets.data.track import LogprobTrack, Provenance
@@ -41,7 +42,7 @@ class Spoken:
 
     tokens: list[str]
     logprobs: Sequence[Any]
-    data: list[bytes] | None
+    data: Sequence[bytes] | None
     top: list[Any]
 
 
@@ -84,8 +85,8 @@ def from_record(record: Mapping[str, Any]) -> list[Rollout]:
 
 
 def _rollout(name: str, record: Mapping[str, Any], body: Mapping[str, Any], choice: Mapping[str, Any]) -> Rollout:
-    said = spoken(choice.get("logprobs"), choice.get("text"))
     text = text_of_choice(choice)
+    said = spoken(choice.get("logprobs"), text)
     if text is None and said is None:
         msg = f"found a choice with neither text nor log-probabilities: {list(choice)}; expected the response's text"
         raise ReadError(msg)
@@ -152,26 +153,24 @@ def spoken(logprobs: object, text: object = None) -> Spoken | None:
     if not isinstance(logprobs, Mapping):
         return None
     if isinstance(logprobs.get("content"), list):
-        return _of_chat(logprobs["content"])
+        return _of_chat(logprobs["content"], text)
     if isinstance(logprobs.get("tokens"), list) and isinstance(logprobs.get("token_logprobs"), list):
         return _of_completion(logprobs, text)
     return None
 
 
-def _of_chat(content: list[Any]) -> Spoken:
+def _of_chat(content: list[Any], text: object) -> Spoken:
     for number, entry in enumerate(content):
         if not isinstance(entry, Mapping) or not isinstance(entry.get("token"), str):
             msg = f"found {entry!r:.60} as token {number}, expected 'token' and 'logprob'"
             raise ReadError(msg)
     tokens = [entry["token"] for entry in content]
     known = any(entry.get("bytes") is not None for entry in content)
-    data = [_data(entry["token"], entry.get("bytes")) for entry in content] if known else None
+    data: Sequence[bytes] | None = token_bytes(tokens, text)
+    if known:
+        data = [given_bytes(entry["token"], entry.get("bytes")) for entry in content]
     top = [_likeliest(entry.get("top_logprobs")) for entry in content]
     return Spoken(tokens, [entry.get("logprob") for entry in content], data, top)
-
-
-def _data(token: str, raw: Any) -> bytes:
-    return token.encode("utf-8", "surrogatepass") if raw is None else bytes(raw)
 
 
 def _likeliest(raw: Any) -> dict[str, Any]:
@@ -188,11 +187,14 @@ def _of_completion(logprobs: Mapping[str, Any], text: object) -> Spoken:
         if values and len(values) != len(tokens):
             msg = f"found {len(tokens)} tokens and {len(values)} values in {name}; expected one a token"
             raise ReadError(msg)
-    data = None
+    data: Sequence[bytes] | None = None
     if any(_BYTES.fullmatch(token) for token in tokens):
         data = [_completion_bytes(token) for token in tokens]
-    elif isinstance(text, str) and "".join(tokens) != text:
-        tokens = _slices(tokens, logprobs.get("text_offset"), text)
+    elif isinstance(text, str):
+        whole = not any(token == "" or PART in token for token in tokens)
+        if whole and "".join(tokens) != text:
+            tokens = _slices(tokens, logprobs.get("text_offset"), text)
+        data = token_bytes(tokens, text)
     top = [_likeliest(entry) for entry in logprobs.get("top_logprobs") or []]
     return Spoken(tokens, logprobs["token_logprobs"], data, top)
 

@@ -9,17 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from opd_widgets.data.message import parse_messages
-from opd_widgets.data.plain import json_float, json_text, json_value
+from opd_widgets.data.plain import floats_of, json_float, json_text, json_value
 from opd_widgets.data.rollout import Rollout
 from opd_widgets.data.topk import TopK
 from opd_widgets.data.track import LogprobTrack, Provenance
 from opd_widgets.data.whole_file import whole_file
 from opd_widgets.errors import ReadError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 NAME = "opd_widgets"
 MARK = "opd_widgets.rollout"
@@ -165,5 +168,5 @@ def _track(record: Mapping[str, Any]) -> LogprobTrack:
     )
 
 
-def _floats(values: Iterable[float | str | None]) -> np.ndarray:
-    return np.asarray([np.nan if value is None else float(value) for value in values], dtype=np.float32)
+def _floats(values: Iterable[float | str | None]) -> NDArray[np.float32]:
+    return floats_of("values", values)

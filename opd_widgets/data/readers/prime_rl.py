@@ -15,6 +15,7 @@ from typing import Any
 
 from opd_widgets.data.readers import verifiers
 from opd_widgets.data.readers.foreign import one_a_token, only_where, step_of
+from opd_widgets.data.readers.values import mask_of
 from opd_widgets.data.rollout import Rollout
 from opd_widgets.data.track import LogprobTrack, Provenance
 from opd_widgets.errors import ReadError
@@ -59,8 +60,9 @@ def _export(record: Mapping[str, Any]) -> Rollout:
         raise ReadError(msg)
     ids = _ids(record)
     mask = one_a_token("loss_mask values", record["loss_mask"], len(ids), "token_ids")
-    start = next((i for i, sampled in enumerate(mask) if sampled), len(ids))
-    scored = [bool(sampled) and position > 0 for position, sampled in enumerate(mask)]
+    mask = mask_of("loss_mask", mask)
+    start = mask.index(True) if True in mask else len(ids)
+    scored = [sampled and position > 0 for position, sampled in enumerate(mask)]
     found = {}
     for name in _LOGPROBS:
         if record.get(name) is not None:
@@ -81,7 +83,7 @@ def _export(record: Mapping[str, Any]) -> Rollout:
         id="",
         prompt_ids=ids[:start],
         response_ids=ids[start:],
-        response_mask=[bool(sampled) for sampled in mask[start:]],  # type: ignore[arg-type]  # the record makes it one
+        response_mask=mask[start:],  # type: ignore[arg-type]  # the record makes it one
         step=step_of(record.get("step")),
         tracks=tracks,
         metadata={**metadata, **found},

@@ -147,7 +147,7 @@ def _from_entries(read: Iterable[Entry], stem: str, options: _Options, faults: _
             faults.add(f"{prefix}{entry.place}", str(error))
             continue
         except Exception as error:  # noqa: BLE001 - whatever a malformed record breaks, it costs that line and is named
-            faults.add(f"{prefix}{entry.place}", f"{type(error).__name__}: {error}")
+            faults.add(f"{prefix}{entry.place}", _misshapen(reader, error))
             continue
         if reader is not None:
             used[reader.NAME] = reader
@@ -167,9 +167,17 @@ def _made(record: Mapping[str, Any], reader: Reader, entry: Entry, faults: _Faul
     for number, part in enumerate(split(record), 1):
         try:
             made += reader.from_record(part)
-        except (OpdError, TypeError, ValueError, KeyError) as error:
+        except OpdError as error:
             faults.add(f"{prefix}{entry.place} sample {number}", str(error))
+        except Exception as error:  # noqa: BLE001 - as for a whole record
+            faults.add(f"{prefix}{entry.place} sample {number}", _misshapen(reader, error))
     return made
+
+
+def _misshapen(reader: Reader | None, error: Exception) -> str:
+    """Say which format a record was taken for, whose fields are of other kinds than that format's."""
+    what = "a known format" if reader is None else f"the format {reader.NAME!r}"
+    return f"found a record with the keys of {what} and values of another kind: {type(error).__name__}: {error}"
 
 
 def _record(value: object) -> Mapping[str, Any]:

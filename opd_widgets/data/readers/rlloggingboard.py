@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from opd_widgets.data.readers.foreign import one_a_token, step_of
+from opd_widgets.data.readers.spelled import token_bytes
 from opd_widgets.data.readers.values import rest_of
 from opd_widgets.data.rollout import Rollout
 from opd_widgets.data.track import LogprobTrack
@@ -51,6 +52,7 @@ def from_record(record: Mapping[str, Any]) -> list[Rollout]:
             prompt_text=prompt,
             response_text="".join(tokens) if response is None else response,
             tokens=tuple(tokens),
+            token_bytes=token_bytes(tokens, response),
             question=prompt or "",
             reward=record.get("reward"),
             step=step_of(record.get("step")),

@@ -1,10 +1,10 @@
 """SGLang: responses of `/generate` with log-probabilities, as triples of log-probability, id and text.
 
 Where input log-probabilities were asked for, the input's tokens are shown with the output's: those with a place in
-`input_token_logprobs`, the first of which may have no value. Where tokens were generated after them they are no part
-of any aggregate; `prompt_tokens` in the metadata says how many there are. The output's log-probabilities follow the
-sampling temperature. The track is named "student": whoever answered. A real dump has been tried: no, written from the
-published shape.
+`input_token_logprobs`, the first of which may have no value; those before them are the prompt, where the record has
+them. Where tokens were generated after them they are no part of any aggregate; `prompt_tokens` in the metadata says
+how many there are. The output's log-probabilities follow the sampling temperature. The track is named "student":
+whoever answered. A real dump has been tried: no, written from the published shape.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from opd_widgets.data.readers.openai import prompt_of, student_track, text_of_prompt
 from opd_widgets.data.readers.ranked import Ranked, topk_of
+from opd_widgets.data.readers.spelled import token_bytes
 from opd_widgets.data.readers.values import per_token, status_of
 from opd_widgets.data.rollout import Rollout
 from opd_widgets.errors import ReadError
@@ -53,18 +54,51 @@ def from_record(record: Mapping[str, Any]) -> list[Rollout]:
     track = student_track(
         [value for value, *_ in rows], info, "sglang", rank=np.asarray(ranks) if any(ranks) else None, topk=topk_of(top)
     )
-    common |= {"prompt_ids": []} if asked else {"prompt_ids": record.get("input_ids"), **prompt_of(record)}
+    _same_ids("output_ids", record.get("output_ids"), [token for _, token, _ in said])
+    if asked:
+        common["prompt_ids"] = _before(record, info, [token for _, token, _ in asked])
+    else:
+        common |= {"prompt_ids": record.get("input_ids"), **prompt_of(record)}
+    text, tokens = None if asked else record.get("text"), _strings(rows)
     return [
         Rollout(
             response_ids=np.asarray(ids),
-            response_text=None if asked else record.get("text"),
-            tokens=_strings(rows),
+            response_text=text,
+            tokens=tokens,
+            token_bytes=token_bytes(tokens or (), text),
             response_mask=np.arange(len(rows)) >= len(asked) if asked and said else None,
             tracks={"student": track},
             metadata={"prompt_tokens": len(asked)} if asked else {},
             **common,
         )
     ]
+
+
+def _same_ids(name: str, given: Any, scored: list[int]) -> None:
+    """Refuse log-probabilities of other tokens than those the record names beside them.
+
+    Raises:
+        ReadError: they differ; the first place is named.
+
+    """
+    if not given or not scored or list(given) == scored:
+        return
+    pairs = enumerate(zip(given, scored, strict=False))
+    place = next((number for number, (one, two) in pairs if one != two), min(len(given), len(scored)))
+    found = f"{len(given)} {name} and log-probabilities of {len(scored)} tokens that differ from number {place} on"
+    msg = f"found {found}, expected the same ids in both; they may be shifted"
+    raise ReadError(msg)
+
+
+def _before(record: Mapping[str, Any], info: Mapping[str, Any], asked: list[int]) -> list[int] | None:
+    """Return the input's ids before its first scored one (`logprob_start_len`); None where they are not known."""
+    whole = record.get("input_ids")
+    if whole:
+        start = len(whole) - len(asked)
+        _same_ids("input_ids", list(whole)[max(0, start) :], asked)
+        return list(whole)[:start]
+    count = info.get("prompt_tokens")
+    return None if isinstance(count, int) and count > len(asked) else []
 
 
 def _without(record: Mapping[str, Any], common: Mapping[str, Any]) -> Rollout:

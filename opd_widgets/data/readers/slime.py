@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opd_widgets.data.message import parse_messages
-from opd_widgets.data.readers.values import named_rewards, per_token, rest_of, status_of, text_of, without_placeholders
+from opd_widgets.data.readers.values import (
+    mask_of,
+    named_rewards,
+    per_token,
+    rest_of,
+    status_of,
+    text_of,
+    without_placeholders,
+)
 from opd_widgets.data.rollout import Rollout
 from opd_widgets.data.track import LogprobTrack, Provenance
 from opd_widgets.errors import ReadError
@@ -114,7 +122,7 @@ def _sample(sample: Any) -> Rollout:
 
 
 def _mask(raw: Any, length: int) -> NDArray[np.bool_]:
-    return np.ones(length, bool) if raw is None else per_token("loss_mask", raw) != 0
+    return np.ones(length, bool) if raw is None else np.asarray(mask_of("loss_mask", raw), bool)
 
 
 def _tracks(sample: Mapping[str, Any], mask: NDArray[np.bool_]) -> dict[str, LogprobTrack]:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from opd_widgets.data.plain import floats_of
 from opd_widgets.data.rollout import Status
-from opd_widgets.errors import ReadError
+from opd_widgets.errors import ReadError, RolloutError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,10 +42,26 @@ def per_token(name: str, raw: object) -> NDArray[np.float32]:
         msg = f"{name} is of type {type(raw).__name__}, expected a list of numbers, one a token"
         raise ReadError(msg)
     try:
-        return np.asarray([np.nan if value is None else float(value) for value in raw], np.float32)
-    except (TypeError, ValueError) as error:
-        msg = f"{name} cannot be read: {error}; expected a list of numbers, one a token"
-        raise ReadError(msg) from error
+        return floats_of(name, raw)
+    except RolloutError as error:
+        raise ReadError(str(error)) from error
+
+
+def mask_of(name: str, raw: object) -> list[bool]:
+    """Return a mask's values; a mask says 0 or 1, and anything between or beside them is no answer.
+
+    Raises:
+        ReadError: not a list of 0 and 1, or of False and True.
+
+    """
+    listed = list(raw) if isinstance(raw, Iterable) and not isinstance(raw, str | Mapping) else [raw]
+    for number, value in enumerate(listed):
+        if not isinstance(value, Real | np.bool_) or value not in {0, 1}:
+            msg = (
+                f"found {value!r:.40} as value {number} of {name}, expected 0 or 1: whether the student wrote the token"
+            )
+            raise ReadError(msg)
+    return [bool(value) for value in listed]
 
 
 def without_placeholders(values: NDArray[np.float32], mask: NDArray[np.bool_]) -> NDArray[np.float32]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from opd_widgets.data.message import Message, parse_messages
 from opd_widgets.data.readers.foreign import conversation, ended, one_a_token
-from opd_widgets.data.readers.values import rest_of
+from opd_widgets.data.readers.values import mask_of, rest_of
 from opd_widgets.data.rollout import Rollout, Status
 from opd_widgets.data.track import LogprobTrack
 from opd_widgets.errors import InvalidInputError, ReadError
@@ -111,13 +111,14 @@ def _by_ids(path: list[Mapping[str, Any]]) -> dict[str, Any]:
     tracks: dict[str, list[float | None]] = {name: [] for name in _TRACKS}
     for node in path:
         new = node.get("token_ids") or []
-        if node.get("sampled") and not new:
+        said = (node.get("message") or {}).get("content")
+        if node.get("sampled") and not new and (said or node.get("token_ids") is None):
             msg = "found a turn the model wrote without token_ids beside turns that have them; expected ids for all"
             raise ReadError(msg)
         kept = node.get("mask")
         kept = [bool(node.get("sampled"))] * len(new) if kept is None else one_a_token("mask values", kept, len(new))
         ids += new
-        mask += [bool(value) for value in kept]
+        mask += mask_of("mask", kept)
         for name, field in _TRACKS.items():
             tracks[name] += _scattered(field, node.get(field), kept)
     start = mask.index(True) if True in mask else len(ids)

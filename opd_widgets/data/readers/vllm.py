@@ -18,6 +18,7 @@ import numpy as np
 
 from opd_widgets.data.readers.openai import prompt_of, spoken, student_track, text_of_choice, text_of_prompt
 from opd_widgets.data.readers.ranked import Ranked, topk_of
+from opd_widgets.data.readers.spelled import token_bytes
 from opd_widgets.data.readers.values import per_token, status_of
 from opd_widgets.data.rollout import Rollout
 from opd_widgets.errors import ReadError
@@ -85,6 +86,7 @@ def _rollout(name: str, record: Mapping[str, Any], output: Mapping[str, Any]) ->
     ranked = [_entry(entry) for entry in said.entries]
     ranks = [entry.get(token, {}).get("rank") or 0 for token, entry in zip(said.ids, said.entries, strict=True)]
     known = any(value is not None for value in said.values)
+    tokens = _strings(said)
     track = student_track(
         said.values, record, "vllm", rank=np.asarray(ranks, np.int32) if any(ranks) else None, topk=topk_of(ranked)
     )
@@ -93,7 +95,8 @@ def _rollout(name: str, record: Mapping[str, Any], output: Mapping[str, Any]) ->
         prompt_ids=prompt,
         response_ids=np.asarray(said.ids),
         response_text=text or None,
-        tokens=_strings(said),
+        tokens=tokens,
+        token_bytes=token_bytes(tokens or (), text),
         response_mask=mask,
         question=text_of_prompt(record),
         status=status_of(output.get("finish_reason")),
@@ -151,12 +154,23 @@ def _looked_up(name: str, ids: list[int], rows: list[Any]) -> _Scored:
         raise ReadError(msg)
     entries = [{int(token): entry for token, entry in (row or {}).items()} for row in rows]
     filled = [number for number, entry in enumerate(entries) if entry]
-    if filled and not any(ids[number] in entries[number] for number in filled):
-        number = filled[0]
-        msg = f"found no entry in {name} that holds its own token: at {number}, id {ids[number]} is not among "
-        raise ReadError(msg + f"{list(entries[number])}. Expected entry i to score token i; they may be shifted")
+    missed = [number for number in filled if ids[number] not in entries[number]]
+    if missed and (len(missed) == len(filled) or _shifted(ids, entries, filled)):
+        number = missed[0]
+        found = f"{len(missed)} of {len(filled)} entries in {name} without their own token"
+        msg = f"found {found}: at {number}, id {ids[number]} is not among {list(entries[number])}. Expected entry i to "
+        raise ReadError(msg + "score token i; they may be shifted")
     values = [entry.get(token, {}).get("logprob") for token, entry in zip(ids, entries, strict=True)]
     return _Scored(ids, entries, values)
+
+
+def _shifted(ids: list[int], entries: list[dict[int, Any]], filled: list[int]) -> bool:
+    """Return whether every entry holds the token before its own, or the one after: by chance some hold theirs too."""
+    return any(
+        len(there) > 1 and all(ids[number + by] in entries[number] for number in there)
+        for by in (-1, 1)
+        if (there := [number for number in filled if 0 <= number + by < len(ids)])
+    )
 
 
 def _entry(entry: Mapping[int, Mapping[str, Any]]) -> list[Ranked]:

@@ -8,6 +8,7 @@ import sys
 import tracemalloc
 import zipfile
 
+import numpy as np
 import pytest
 
 from opd_widgets.data.readers.entries import entries
@@ -151,6 +152,19 @@ def test_a_large_file_is_never_whole_in_memory(tmp_path, kind):
     tracemalloc.stop()
     assert count == size // 4000
     assert peak < size / 8
+
+
+def test_a_parquet_file_of_one_row_group_is_not_read_ahead(tmp_path):
+    """Arrow's memory, which Python does not see: by itself it reads a whole row group before the first row."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rng = np.random.default_rng(0)
+    rows = [rng.normal(size=1000).tolist() for _ in range(2000)]
+    pq.write_table(pa.table({"logprobs": rows}), tmp_path / "x.parquet")
+    size = (tmp_path / "x.parquet").stat().st_size
+    before = pa.total_allocated_bytes()
+    held = max(pa.total_allocated_bytes() - before for _ in entries(tmp_path / "x.parquet"))
+    assert size > 8_000_000
+    assert held < size / 4
 
 
 def test_a_line_that_is_not_utf8_is_a_fault_and_not_guessed(tmp_path):

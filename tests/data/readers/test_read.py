@@ -165,3 +165,11 @@ def test_a_table_in_parquet(tmp_path):
     assert rollout.id == "completions_00020:1"
     assert rollout.reward == {"accuracy": 1.0, "form": None}
     np.testing.assert_equal(rollout.step, 20)
+
+
+def test_a_record_whose_values_are_of_another_kind_names_its_format(tmp_path):
+    path = dump(tmp_path, {"prompt_token_ids": [1], "outputs": [{"token_ids": [2], "logprobs": [{"2": 5}]}]})
+    with pytest.raises(
+        ReadError, match=r"line 1: found a record with the keys of the format 'vllm' .*: AttributeError"
+    ):
+        opd.read_rollouts(path)

@@ -1,0 +1,194 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { makeScores, toCells } from "../dev/fixture";
+import { onlyHere } from "../src/core/only_here";
+import { staticModel } from "../src/host/static_model";
+import type { ScoresTrait } from "../src/model/contract";
+import explorer from "../src/widgets/explorer";
+
+const JOB = { state: "idle", teacher: null, question: null, done: 0, total: 0, seconds: 0, message: "" };
+const SELF = "Self + solution";
+const HOSTILE = "mode='<img src=x onerror=alert(1)>'";
+const open: (() => void)[] = [];
+
+async function show(scores: ScoresTrait, teacher = SELF) {
+  const el = document.body.appendChild(document.createElement("div"));
+  const traits = { scores, live: { entries: [], vocab: {} }, job: JOB, rollout: 1, token: -1, teacher };
+  const model = staticModel({ ...traits, signal: "advantage" });
+  const definition = explorer as { render(props: object): () => void };
+  open.push(definition.render({ model, el, signal: new AbortController().signal, host: {}, experimental: {} }));
+  await new Promise<void>((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())));
+  const one = (selector: string): HTMLElement => el.querySelector<HTMLElement>(selector)!;
+  const texts = (selector: string): string[] => [...el.querySelectorAll(selector)].map((n) => n.textContent ?? "");
+  return { el, one, texts, model, facts: texts(".opd-context-facts p") };
+}
+
+function withLeak(leaks: boolean | null | undefined): ScoresTrait {
+  const scores = makeScores();
+  scores.meta.rollouts[1].contexts[SELF].leaks = leaks;
+  return scores;
+}
+
+afterEach(() => {
+  for (const end of open.splice(0)) end();
+  document.body.replaceChildren();
+});
+
+describe("context card", () => {
+  it("says kind, what is seen, lengths and the limit", async () => {
+    const scores = makeScores();
+    const record = scores.meta.rollouts[1];
+    const { one, facts } = await show(scores);
+    expect(one(".opd-context-kind").textContent).toBe("Self + solution · one correct");
+    const prompt = scores.meta.prompts[record.teacher_prompts[SELF]].tokens;
+    const sum = prompt + record.length;
+    expect(facts).toEqual([
+      "student with a worked solution",
+      `context ${record.contexts[SELF].tokens} tokens, not seen by the student · ` +
+        `prompt ${prompt} + response ${record.length} = ${sum} tokens, of 256 the model takes`,
+    ]);
+  });
+
+  it("is there for a teacher without a context, and says its limit", async () => {
+    const scores = makeScores();
+    scores.meta.teachers[0].limit = null;
+    const { one, facts } = await show(scores, "Teacher 0.5M");
+    expect(one(".opd-context-text").hidden).toBe(true);
+    expect(facts[1]).toMatch(/^prompt \d+ \+ response \d+ = \d+ tokens, limit not known$/);
+  });
+
+  it.each([
+    [true, "leaks the answer", "yes"],
+    [false, "does not hold the answer", "no"],
+    [null, "answer not known", "unknown"],
+  ])("flags a context: %s", async (leaks, text, state) => {
+    const { one } = await show(withLeak(leaks));
+    expect(one(".opd-context-leak").textContent).toBe(text);
+    expect(one(".opd-context-leak").getAttribute("data-leak")).toBe(state);
+  });
+
+  it("claims nothing of a page from before", async () => {
+    const { one } = await show(withLeak(undefined));
+    expect(one(".opd-context-leak").hidden).toBe(true);
+  });
+
+  it("shows the chat template's arguments as text, of any teacher", async () => {
+    const scores = makeScores();
+    for (const teacher of scores.meta.teachers) teacher.arguments = ["enable_thinking=False", HOSTILE];
+    for (const teacher of [SELF, "Teacher 0.5M"]) {
+      const { el, facts } = await show(scores, teacher);
+      expect(facts.at(-1)).toBe(`chat template: enable_thinking=False, ${HOSTILE}`);
+      expect(el.querySelector("img")).toBeNull();
+    }
+  });
+});
+
+describe("both prompts", () => {
+  function withPrompts(student: string[], teacher: string[], differs: [number, number] | null): ScoresTrait {
+    const scores = makeScores();
+    const { prompts, rollouts } = scores.meta;
+    rollouts[1].prompt = prompts.push({ cells: toCells(student), tokens: student.length, differs: null }) - 1;
+    rollouts[1].teacher_prompts[SELF] = prompts.push({ cells: toCells(teacher), tokens: teacher.length, differs }) - 1;
+    return scores;
+  }
+
+  it("stand token by token, with what only one side sees marked on its own side", async () => {
+    const { texts, el } = await show(withPrompts(["be", " good", "\n", "Q"], ["hint", "\n", "Q"], [0, 1]));
+    expect(texts('[data-side="student"] .opd-cell')).toEqual(["be", " good", "\n", "Q"]);
+    expect(texts('[data-side="teacher"] .opd-cell')).toEqual(["hint", "\n", "Q"]);
+    expect(texts(".opd-only-student")).toEqual(["be", " good"]);
+    expect(texts(".opd-only-teacher")).toEqual(["hint"]);
+    expect(el.textContent).toContain("marked: the teacher does not see it");
+  });
+
+  it("mark nothing of the student's where the teacher sees all of it", async () => {
+    const { texts } = await show(withPrompts(["Q", "\n"], ["hint", "Q", "\n"], [0, 1]));
+    expect(texts(".opd-only-student")).toEqual([]);
+  });
+
+  it("mark what a teacher is not shown, where it is shown nothing else", async () => {
+    const { texts } = await show(withPrompts(["be", " good", "Q"], ["Q"], null));
+    expect(texts(".opd-only-student")).toEqual(["be", " good"]);
+    expect(texts('[data-side="teacher"] .opd-cell')).toEqual(["Q"]);
+  });
+
+  it("leave out the prompt of a row that was given none", async () => {
+    const { texts, facts } = await show(withPrompts(["Q"], [], null));
+    expect(texts(".opd-prompt-who span:first-child")).toEqual(["Student sees"]);
+    expect(facts.join()).not.toContain("prompt 0");
+  });
+});
+
+describe("the stretch that only one side has", () => {
+  it.each([
+    [
+      ["a", "b", "c"],
+      ["a", "c"],
+      [1, 2],
+    ],
+    [["a", "c"], ["a", "b", "c"], null],
+    [["a"], ["a"], null],
+    [[], ["a"], null],
+    [["a"], [], [0, 1]],
+    [
+      ["x", "a"],
+      ["y", "a"],
+      [0, 1],
+    ],
+    [
+      ["ab", "cd", "e"],
+      ["a", "b", "e"],
+      [1, 2],
+    ], // cut in other places
+    [["ab", "cd"], ["ad"], [0, 2]], // reaches into both
+    [
+      ["a", "b", "b"],
+      ["a", "b"],
+      [2, 3],
+    ],
+  ] as [string[], string[], [number, number] | null][])("of %j against %j is %j", (mine, theirs, expected) => {
+    expect(onlyHere(mine, theirs)).toEqual(expected);
+  });
+});
+
+describe("a signal that a teacher does not have", () => {
+  /** The fixture with one more row that has one signal of its own, as a contrast of contexts does. */
+  function withContrast(): ScoresTrait {
+    const scores = makeScores();
+    const { meta } = scores;
+    meta.teachers.push({ name: "C", kind: "contrast", description: "A less B", editable: false, limit: null });
+    const alike = meta.signals.find((s) => s.name === "advantage")!;
+    meta.signals.push({ ...alike, name: "hint_contrast", label: "hint contrast" });
+    meta.planes.push({ signal: "hint_contrast", teacher: "C" });
+    const values = new Float32Array(meta.planes.length * meta.tokens).fill(1);
+    values.set(new Float32Array(scores.values.buffer));
+    const none = (): DataView => new DataView(new Float32Array(meta.tokens * meta.top_k).fill(Number.NaN).buffer);
+    const ids = new DataView(new Uint32Array(meta.tokens * meta.top_k).fill(0xffffffff).buffer);
+    scores.teacher_top.C = { ids, teacher: none(), student: none(), at_student: none() };
+    return { ...scores, values: new DataView(values.buffer) };
+  }
+
+  it("is said once, with the way to one it has and to one that has it", async () => {
+    const { one, texts, model } = await show(withContrast(), "C");
+    expect(one(".opd-absent").textContent).toContain("C has no advantage.");
+    expect(texts(".opd-absent button")).toEqual([
+      "show its hint contrast",
+      "show Teacher 0.5M",
+      "show Self + solution",
+      "show Self + answer",
+    ]);
+    expect(one('[data-teacher-row="C"]').hasAttribute("data-none")).toBe(true);
+    expect(one(`[data-teacher-row="${SELF}"]`).hasAttribute("data-none")).toBe(false);
+    one(".opd-absent button").click();
+    await new Promise<void>((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())));
+    expect(model.get("signal")).toBe("hint_contrast");
+    expect(one(".opd-absent").hidden).toBe(true);
+    expect(one('[data-teacher-row="C"]').hasAttribute("data-none")).toBe(false);
+    expect(one('[data-teacher-row="C"] .opd-cell').className).toMatch(/opd-v-p\d/);
+    expect(one(`[data-teacher-row="${SELF}"]`).hasAttribute("data-none")).toBe(true);
+  });
+
+  it("is no word about a signal of the student's own", async () => {
+    const { one } = await show(makeScores());
+    expect(one(".opd-absent").hidden).toBe(true);
+  });
+});

@@ -1,0 +1,214 @@
+"""A prefix read once gives what reading everything gives, whatever the architecture; and it is read once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import opd_widgets as opd
+from opd_widgets.models import hf_read
+from opd_widgets.models.hf_prefix import Past, Prefixes, common
+from tests import tiny
+
+PREFIX, TAILS = 60, (5, 9, 1, 7, 8, 3)
+SIZES = {
+    "vocab_size": 64, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 512, "initializer_range": 0.3,
+    "tie_word_embeddings": False,
+}  # fmt: skip
+
+
+def qwen():
+    return tiny.qwen(0, limit=512)
+
+
+def llama():
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    return LlamaForCausalLM(LlamaConfig(**SIZES))
+
+
+def sliding():
+    """A window of 6 in two layers of three: far shorter than the prefix, so that a cache cut to it would show."""
+    from transformers import Gemma3ForCausalLM, Gemma3TextConfig
+
+    kinds = ["sliding_attention", "full_attention", "sliding_attention"]
+    return Gemma3ForCausalLM(Gemma3TextConfig(**SIZES, sliding_window=6, layer_types=kinds))
+
+
+def mixture():
+    from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM
+
+    return Qwen3MoeForCausalLM(
+        Qwen3MoeConfig(**SIZES, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=16, decoder_sparse_step=1)
+    )
+
+
+def recurrent():
+    from transformers import MambaConfig, MambaForCausalLM
+
+    return MambaForCausalLM(
+        MambaConfig(vocab_size=64, hidden_size=32, state_size=4, num_hidden_layers=2, initializer_range=0.3)
+    )
+
+
+ATTENDING = [qwen, llama, sliding, mixture]
+
+
+def loaded(make, **options):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return opd.HFModel((make().eval(), tiny.tokenizer()), device="cpu", **options)
+
+
+def rollouts(seed: int = 0, prefix: int = PREFIX, tails=TAILS):
+    rng = np.random.default_rng(seed)
+    shared = rng.integers(0, 50, prefix)
+    sequences = [np.concatenate([shared, rng.integers(0, 50, n)]).astype(np.int32) for n in tails]
+    return sequences, [np.arange(prefix - 1, len(ids) - 1) for ids in sequences]
+
+
+def alone(model, sequences, positions):
+    """Each sequence through the whole model by itself, nothing shared: logits at the positions."""
+    with torch.no_grad():
+        return torch.cat([
+            model._model(input_ids=torch.from_numpy(ids.astype(np.int64))[None], use_cache=False).logits[0, at]
+            for ids, at in zip(sequences, positions, strict=True)
+        ])  # fmt: skip
+
+
+def read_tokens(model, work):
+    """What `work` returns, and how many tokens went through the backbone for it."""
+    seen = []
+    handle = model._model.get_decoder().register_forward_pre_hook(
+        lambda _, __, given: seen.append(given["input_ids"].numel()), with_kwargs=True
+    )
+    try:
+        return work(), sum(seen)
+    finally:
+        handle.remove()
+
+
+@pytest.mark.parametrize("make", ATTENDING)
+def test_a_shared_prefix_is_read_once_and_changes_no_number(make):
+    model = loaded(make)
+    sequences, positions = rollouts()
+    assert model._reader.shares
+    states, read = read_tokens(model, lambda: model.hidden(sequences, positions))
+    assert read == PREFIX - 1 + len(sequences) * (1 + max(TAILS))
+    expected = alone(model, sequences, positions)
+    assert torch.allclose(model.head(states), expected, atol=2e-4 * float(expected.abs().max()))
+
+
+# a recurrent model of transformers takes no filling on the left
+@pytest.mark.parametrize(
+    ("make", "padding"), [*((make, side) for make in ATTENDING for side in ("left", "right")), (recurrent, "right")]
+)
+def test_ragged_rows_of_unlike_prompts(make, padding):
+    model = loaded(make)
+    sequences = [ids[start:] for start, ids in enumerate(rollouts()[0])]
+    positions = [np.array([0, len(ids) // 2, len(ids) - 1]) for ids in sequences]
+    found = model.head(model.hidden(sequences, positions, padding=padding))
+    expected = alone(model, sequences, positions)
+    assert torch.allclose(found, expected, atol=2e-4 * float(expected.abs().max()))
+
+
+def test_a_recurrent_state_is_not_shared_and_still_right():
+    model = loaded(recurrent)
+    sequences, positions = rollouts()
+    states, read = read_tokens(model, lambda: model.hidden(sequences, positions))
+    assert not model._reader.shares
+    assert read == len(sequences) * (PREFIX + max(TAILS))
+    expected = alone(model, sequences, positions)
+    assert torch.allclose(model.head(states), expected, atol=2e-4 * float(expected.abs().max()))
+
+
+@pytest.mark.parametrize("make", ATTENDING)
+@pytest.mark.parametrize("rows", [1, 3])
+def test_pieces_give_what_one_go_gives(make, rows, monkeypatch):
+    sequences, positions = (part[:rows] for part in rollouts(prefix=200))
+    model = loaded(make)
+    monkeypatch.setattr(hf_read, "PIECE", 48)
+    monkeypatch.setattr(hf_read, "SMALLEST", 16)
+    widest = []
+    model._model.get_decoder().register_forward_pre_hook(
+        lambda _, __, given: widest.append(given["input_ids"].shape[1]), with_kwargs=True
+    )
+    found = model.head(model.hidden(sequences, positions))
+    assert max(widest) <= 48
+    expected = alone(model, sequences, positions)
+    assert torch.allclose(found, expected, atol=2e-4 * float(expected.abs().max()))
+
+
+def test_the_mask_of_a_piece_is_bounded():
+    reader = loaded(qwen)._reader
+    assert reader._piece(1, 640, 0) == 640
+    for length in (10_000, 32_768, 200_000):
+        assert reader._piece(1, length, 0) * length <= hf_read.MASK
+        assert reader._piece(1, length, 0) >= hf_read.SMALLEST
+
+
+def test_the_same_prompt_again_is_not_read_again():
+    model = loaded(qwen)
+    sequences, positions = rollouts()
+    model.hidden(sequences, positions)
+    again, read = read_tokens(model, lambda: model.hidden(sequences, positions))
+    assert read == len(sequences) * (1 + max(TAILS))
+    expected = alone(model, sequences, positions)
+    assert torch.allclose(model.head(again), expected, atol=2e-4 * float(expected.abs().max()))
+
+
+def test_an_edit_reads_only_what_follows_the_change():
+    """The prompt's first 40 tokens stay, the rest is edited twice; one rollout first, then the others of its prompt."""
+    model = loaded(qwen)
+    sequences, positions = rollouts()
+    model.hidden(sequences[:1], positions[:1], extend=True)
+    for edit in (1, 2):
+        changed, at = rollouts(seed=edit, tails=TAILS)
+        edited = [np.concatenate([sequences[0][:40], ids[40:]]) for ids in changed]
+        first, read = read_tokens(model, lambda e=edited, a=at: model.hidden(e[:1], a[:1], extend=True))
+        assert read == PREFIX - 40 + TAILS[0]
+        rest, read = read_tokens(model, lambda e=edited, a=at: model.hidden(e[1:], a[1:], extend=True))
+        assert read == len(edited[1:]) * (1 + max(TAILS))
+        found, expected = model.head(torch.cat([first, rest])), alone(model, edited, at)
+        assert torch.allclose(found, expected, atol=2e-4 * float(expected.abs().max()))
+
+
+def test_without_extend_numbers_do_not_depend_on_what_was_read_before():
+    """A run that was killed goes on in a new process, where nothing is kept."""
+    sequences, positions = rollouts()
+    fresh = loaded(qwen).hidden(sequences, positions)
+    model = loaded(qwen)
+    model.hidden([ids[: PREFIX - 10] for ids in sequences[:1]], [np.array([PREFIX - 11])], extend=True)
+    assert torch.equal(fresh, model.hidden(sequences, positions))
+
+
+def test_what_is_kept_stays_within_its_budget():
+    model = loaded(qwen)
+    for seed in range(4):
+        sequences, positions = rollouts(seed)
+        model.hidden(sequences[:1], positions[:1], extend=True)
+    kept = list(model._reader.prefixes._kept.values())
+    assert len(kept) == 4
+    small = Prefixes(2 * kept[0].nbytes)
+    for past in kept:
+        small.put(past)
+    assert [past is other for past, other in zip(small._kept.values(), kept[2:], strict=True)] == [True, True]
+    none = Prefixes(0)
+    none.put(kept[0])
+    assert none.get(kept[0].ids) is None
+
+
+def test_common_and_longest():
+    ids = np.arange(10, dtype=np.int32)
+    assert common(ids, ids[:4]) == 4
+    assert common(ids, ids[::-1]) == 0
+    assert common(ids[:0], ids) == 0
+    store = Prefixes(1)
+    for n in (3, 7):
+        store.put(Past(ids[:n], ()))
+    found = store.longest(np.array([0, 1, 2, 3, 4, 9], np.int32), 2)
+    assert found is not None
+    assert found.ids.tolist() == [0, 1, 2, 3, 4]
+    assert store.longest(np.array([5, 6], np.int32), 1) is None
