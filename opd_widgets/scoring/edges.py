@@ -104,7 +104,8 @@ def _ends(tasks: Sequence[Task], panel: Panel) -> Iterator[str]:
         if own.end_ids == theirs.end_ids or _names(own.end_ids, own) != _names(own.end_ids, theirs):
             continue  # the same; or ids that mean other tokens there, which are not compared id by id
         last = [int(t.rollout.response_ids[-1]) for t in tasks if t.rollout.response_ids is not None and len(t.rollout)]
-        ends = [token for token in last if token in own.end_ids or token in theirs.end_ids]
+        # a model that stops at several may close its texts with one of them, and find the others unlikely
+        ends = [t for t in last if (t in own.end_ids and t != theirs.end_id) or (t in theirs.end_ids - own.end_ids)]
         if ends:
             yield (
                 f"{name} ends a response with {_listed(theirs)} and the student with {_listed(own)}; {len(ends)} of "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 
 import numpy as np
@@ -128,6 +129,23 @@ def test_fault_11_says_nothing_where_no_response_ends(response):
     student, teacher = base_and_instruct()
     rollout = opd.Rollout(id="r", prompt_ids=[2, 9, 10], response_ids=response, status="truncated")
     assert scored([rollout], student, {"t": opd.Teacher(teacher)}).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("end", "said"), [(1, True), (3, False)], ids=["with one the teacher never writes", "with the teacher's own"]
+)
+def test_fault_11_a_teacher_that_stops_at_both_still_closes_with_one(end, said):
+    """Qwen's instructed models stop at both; a base student's end is unlikely to them all the same."""
+    net = copy.deepcopy(tiny.qwen(1, max(64, len(chatml()))))
+    net.generation_config.eos_token_id = [1, 3]
+    teacher = opd.HFModel((net, chatml("<|im_end|>")), device="cpu", name="instruct")
+    assert teacher.tokenizer.end_ids == {1, 3}
+    student = model(0, chatml("<|endoftext|>" if end == 1 else "<|im_end|>"))
+    rollout = opd.Rollout(id="r", prompt_ids=[2, 9, 10], response_ids=[11, 12, end])
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        scored([rollout], student, {"t": opd.Teacher(teacher)})
+    assert any("ends a response with" in str(entry.message) for entry in found) == said
 
 
 def test_fault_11_says_nothing_where_both_end_alike():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from transformers import GPT2Config, GPT2LMHeadModel
 
 import opd_widgets as opd
 from tests import tiny
@@ -24,6 +25,26 @@ def test_fault_36_three_ragged_rows(padding, rows):
         for seed, track in ((0, item.student), (1, item.teachers["t"].track)):
             wanted = at(hand_softmax(tiny.qwen(seed), prompt, response), response)
             np.testing.assert_allclose(track.logprobs, wanted, atol=1e-4)
+
+
+def gpt2():
+    """A real random GPT-2, whose positions are learned: unlike rotary ones they cannot all be off by the padding."""
+    config = GPT2Config(vocab_size=64, n_positions=256, n_embd=32, n_layer=2, n_head=4, initializer_range=0.3)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return GPT2LMHeadModel(config).eval()
+
+
+@pytest.mark.parametrize("net", [tiny.qwen(0), gpt2()], ids=["rotary positions", "learned positions"])
+@pytest.mark.parametrize("padding", ["left", "right"])
+def test_fault_36_three_ragged_rows_of_one_forward_pass(net, padding):
+    """The same at the model itself, where nothing decides which rows are read together."""
+    model = opd.HFModel((net, tiny.tokenizer()), device="cpu")
+    ids = [np.array([*prompt, *response], np.int32) for prompt, response in ROWS]
+    places = [np.arange(len(prompt) - 1, len(prompt) - 1 + len(response)) for prompt, response in ROWS]
+    logp = torch.log_softmax(model.head(model.hidden(ids, places, padding=padding)).double(), -1).numpy()
+    wanted = np.concatenate([hand_softmax(net, prompt, response) for prompt, response in ROWS])
+    np.testing.assert_allclose(logp, wanted, atol=1e-4)
 
 
 def test_fault_36_positions_that_count_the_padding_would_be_found():

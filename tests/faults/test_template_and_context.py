@@ -9,6 +9,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 import opd_widgets as opd
 from opd_widgets.data.readers import openai
 from opd_widgets.errors import InvalidInputError, LengthLimitError
+from opd_widgets.widgets._traits import wire_scores
 from tests import tiny
 from tests.faults.made import CHATML, LLAMA, at, hand_softmax, letters, model, read, scored
 
@@ -61,6 +62,8 @@ def test_fault_14_template_arguments_reach_the_teachers_prompt():
     assert ends == {"plain": "t\n", "quiet": "//", "hinted": "//"}
     np.testing.assert_allclose(scores.signal("advantage", 0, "plain"), 0, atol=1e-6)
     assert (np.abs(scores.signal("advantage", 0, "quiet")) > 1e-4).any()
+    shown = {row["name"]: row["arguments"] for row in wire_scores(scores)["meta"]["teachers"]}
+    assert shown == {"plain": [], "quiet": ["thinking=False"], "hinted": ["thinking=False"]}
 
 
 def long_hint(words):
