@@ -9,7 +9,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from opd_widgets.scoring.assemble import Asked, assemble
-from opd_widgets.scoring.chunk import Ask, logprobs_at, measure_student, measure_teacher
+from opd_widgets.scoring.chunk import Ask, Theirs, logprobs_at, measure
 from opd_widgets.scoring.cross import score_foreign
 from opd_widgets.scoring.local import Checkpoint, head_columns, hidden_states, widest
 from opd_widgets.scoring.panel import STUDENT, Panel
@@ -108,14 +108,15 @@ def _served_whole(  # noqa: PLR0917 - private, called once
         if not scorer.full_vocabulary:
             continue
         columns[name] = {}
-        sequences, size, kept = _sequences(rows, name), session.rows(widest(panel), panel), panel.kept(name)
+        sequences, size, kept = _sequences(rows, name), session.rows(2 * widest(panel), panel), panel.kept(name)
         for here, theirs in ask_distributions(scorer, sequences, size, checkpoint=checkpoint, kept=kept):
             checkpoint()
             ask = Ask(ids[here], options.top_k, student.tokenizer.size, options.settings)
-            mine, top, _ = measure_student(student.head(states[here]), ask)
-            beside = array_namespace(mine.logp).asarray(theirs, device=device(mine.logp))
-            found = measure_teacher(beside, mine, top, panel.shared[name], ask)
-            put(columns[name], here, {**found, "censored": np.isneginf(found["logprob"])}, len(ids))
+            mine = student.head(states[here])
+            beside = array_namespace(mine).asarray(theirs, device=device(mine))
+            _, found = measure(mine, {name: Theirs(beside, panel.shared[name])}, ask)
+            censored = np.isneginf(found[name]["logprob"])
+            put(columns[name], here, {**found[name], "censored": censored}, len(ids))
     return columns
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -41,53 +41,55 @@ class Ask:
     settings: SignalSettings
 
 
-def measure_student(logits: Array, ask: Ask) -> tuple[Distribution, Array, Columns]:
-    """Return the student's distributions [n, V], its likeliest ids [n, K] (both on the device), and its columns.
-
-    Sampled log-probability, rank and entropy use the full softmax; top-k names real tokens only. `logits` becomes the
-    log-probabilities, in place.
-    """
-    parts, full = [], True
-    probabilities = array_namespace(logits).empty_like(logits)
-    for here in _row_blocks(logits):
-        student = Distribution.of_logits(logits[here, :])
-        logits[here, :], probabilities[here, :] = student.logp, student.p
-        full = full and student.full
-        parts.append(_own_columns(student, _ids(ask, logits)[here], ask.k, ask.real))
-    own = _concatenate(parts)
-    return Distribution(logits, probabilities, full), own["top_ids"], _numpy(own)
-
-
-def measure_teacher(logits: Array, student: Distribution, student_top: Array, shared: int, ask: Ask) -> Columns:
-    """Return one teacher's columns.
-
-    Divergences are taken over the ids that both tokenizers have, renormalised there; the mass outside is reported.
+@dataclass(frozen=True, eq=False)
+class Theirs:
+    """One teacher's answer for a chunk.
 
     Args:
         logits: float32 [n, V_T].
-        student: the student's distributions, float32 [n, V].
-        student_top: its likeliest ids, int [n, K].
-        shared: number of ids the two tokenizers share, counting from 0.
+        shared: number of ids its tokenizer shares with the student's, counting from 0.
+
+    """
+
+    logits: Array
+    shared: int
+
+
+def measure(student: Array, teachers: Mapping[str, Theirs], ask: Ask) -> tuple[Columns, dict[str, Columns]]:
+    """Return the student's columns, and every teacher's by name.
+
+    Sampled log-probability, rank and entropy use the full softmax; top-k names real tokens only. Divergences are taken
+    over the ids that both tokenizers have, renormalised there; the mass outside is reported.
+
+    Args:
+        student: logits, float32 [n, V].
+        teachers: by name.
         ask: what to measure.
 
     """
-    parts, place = [], device(student.logp)
-    for here in _row_blocks(logits):
-        mine = Distribution(student.logp[here, :], student.p[here, :], student.full)
-        teacher = Distribution.of_logits(to_device(logits[here, :], place))  # two models, maybe two devices
-        columns = _own_columns(teacher, _ids(ask, student.logp)[here], ask.k, shared)
-        columns |= _pair_columns(mine, teacher, shared, ask.settings)
-        columns["at_student_top"] = _at(teacher.logp, student_top[here, :])
-        columns["student_at_top"] = _at(mine.logp, columns["top_ids"])
-        parts.append(columns)
-    return _numpy(_concatenate(parts))
+    place = device(student)
+    ids = array_namespace(student).asarray(ask.ids, device=place)
+    own: list[dict[str, Array]] = []
+    others: dict[str, list[dict[str, Array]]] = {name: [] for name in teachers}
+    for here in _row_blocks(student):  # all sides of a block while it is in the cache
+        mine = Distribution.of_logits(student[here, :])
+        own.append(_own_columns(mine, ids[here], ask.k, ask.real))
+        for name, theirs in teachers.items():
+            # two models, maybe two devices
+            teacher = Distribution.of_logits(to_device(theirs.logits[here, :], place))
+            columns = _own_columns(teacher, ids[here], ask.k, theirs.shared)
+            columns |= _pair_columns(mine, teacher, theirs.shared, ask.settings)
+            columns["at_student_top"] = at_ids(teacher.logp, own[-1]["top_ids"])
+            columns["student_at_top"] = at_ids(mine.logp, columns["top_ids"])
+            others[name].append(columns)
+    return joined(own), {name: joined(parts) for name, parts in others.items()}
 
 
 def logprobs_at(logits: Array, ids: NDArray[np.integer]) -> NDArray[np.float32]:
     """Return log-probabilities at ids [n, K] from logits [n, V]; NaN where an id is -1 or has no row."""
     xp = array_namespace(logits)
     wanted = xp.asarray(np.asarray(ids, np.int64), device=device(logits))
-    parts = [_at(log_softmax(logits[here, :]), wanted[here, :]) for here in _row_blocks(logits)]
+    parts = [at_ids(log_softmax(logits[here, :]), wanted[here, :]) for here in _row_blocks(logits)]
     return np.asarray(to_device(xp.concat(parts, axis=0), "cpu"))
 
 
@@ -96,10 +98,6 @@ def _row_blocks(logits: Array) -> Iterator[slice]:
     rows = max(1, BLOCK // logits.shape[-1] if str(device(logits)) == "cpu" else logits.shape[0])
     for start in range(0, logits.shape[0], rows):
         yield slice(start, start + rows)
-
-
-def _ids(ask: Ask, beside: Array) -> Array:
-    return array_namespace(beside).asarray(ask.ids, device=device(beside))
 
 
 def _own_columns(distribution: Distribution, ids: Array, k: int, real: int) -> dict[str, Array]:
@@ -123,7 +121,7 @@ def _pair_columns(
     return {**measured, "student_outside": student_outside, "teacher_outside": teacher_outside}
 
 
-def _at(logp: Array, ids: Array) -> Array:
+def at_ids(logp: Array, ids: Array) -> Array:
     """Return log-probabilities at ids [n, K], NaN where the model has no such row."""
     xp = array_namespace(logp)
     known = (ids >= 0) & (ids < logp.shape[-1])
@@ -131,10 +129,8 @@ def _at(logp: Array, ids: Array) -> Array:
     return xp.where(known, values, xp.full_like(values, float("nan")))
 
 
-def _concatenate(parts: list[dict[str, Array]]) -> dict[str, Array]:
+def joined(parts: list[dict[str, Array]]) -> Columns:
+    """Return the columns of all blocks, joined."""
     xp = array_namespace(parts[0]["logprob"])
-    return {name: xp.concat([part[name] for part in parts], axis=0) for name in parts[0]}
-
-
-def _numpy(columns: dict[str, Array]) -> Columns:
-    return {name: np.asarray(to_device(array, "cpu")) for name, array in columns.items()}
+    whole = {name: xp.concat([part[name] for part in parts], axis=0) for name in parts[0]}
+    return {name: np.asarray(to_device(array, "cpu")) for name, array in whole.items()}

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from opd_widgets.scoring.chunk import Ask, measure_student, measure_teacher
-from opd_widgets.scoring.panel import STUDENT, Panel
+from opd_widgets.scoring.chunk import Ask, Theirs, measure
+from opd_widgets.scoring.panel import STUDENT, Options, Panel
 from opd_widgets.scoring.rows import ByWho, Rows, put
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from opd_widgets.scoring.chunk import Columns
     from opd_widgets.scoring.session import Session
 
 Checkpoint = Callable[[], None]
@@ -52,26 +53,34 @@ def hidden_states(rows: Sequence[Rows], panel: Panel, session: Session, checkpoi
 def head_columns(
     states: Mapping[str, Any], ids: NDArray[np.int64], panel: Panel, session: Session, checkpoint: Checkpoint
 ) -> ByWho:
-    """Return the columns of all rows, the teachers one after another beside the student's vocabulary rows.
-
-    Vocabulary rows live for one chunk.
-    """
+    """Return the columns of all rows; vocabulary rows live for one chunk, the teachers' beside the student's."""
     options, student = panel.options, panel.student
     columns: ByWho = {who: {} for who in states}
 
-    def measure(here: slice) -> None:
-        ask = Ask(ids[here], options.top_k, student.tokenizer.size, options.settings)
+    def work(here: slice) -> None:
+        logits = {}
+        for who, model in panel.local.items():
+            checkpoint()
+            logits[who] = model.head(states[who][here])
         checkpoint()
-        mine, top, own = measure_student(student.head(states[STUDENT][here]), ask)
-        put(columns[STUDENT], here, own, len(ids))
-        for name, teacher in panel.local.items():
-            if name != STUDENT:
-                checkpoint()
-                logits = teacher.head(states[name][here])
-                put(columns[name], here, measure_teacher(logits, mine, top, panel.shared[name], ask), len(ids))
+        ask = Ask(ids[here], options.top_k, student.tokenizer.size, options.settings)
+        mine = logits.pop(STUDENT)
+        own, others = _measure(options)(
+            mine, {who: Theirs(rows, panel.shared[who]) for who, rows in logits.items()}, ask
+        )
+        for who, found in {STUDENT: own, **others}.items():
+            put(columns[who], here, found, len(ids))
 
-    session.in_chunks(len(ids), widest(panel), panel, measure)
+    session.in_chunks(len(ids), len(states) * widest(panel), panel, work)
     return columns
+
+
+def _measure(options: Options) -> Callable[..., tuple[Columns, dict[str, Columns]]]:
+    if not options.fuse:
+        return measure
+    from opd_widgets.scoring.chunk_fused import measure_fused  # loads torch
+
+    return measure_fused
 
 
 def widest(panel: Panel) -> int:

@@ -28,6 +28,8 @@ class Options:
         chunk_tokens: response tokens whose vocabulary rows exist at one time, at most; fewer for a large vocabulary.
         batch_tokens: padded tokens of one forward pass.
         batch_rows: rollouts of one forward pass; None leaves it to `batch_tokens`.
+        fuse: whether PyTorch's compiler puts the measures into few passes. Its first use takes tens of seconds, and it
+            needs Triton on a GPU or a C++ compiler on a CPU: worth it where much is scored, of a large vocabulary.
         padding: the side on which shorter rollouts are filled up; the scores do not depend on it.
         settings: parameters of the signals.
 
@@ -40,6 +42,7 @@ class Options:
     chunk_tokens: int = 1024
     batch_tokens: int = 8192
     batch_rows: int | None = None
+    fuse: bool = False
     padding: Padding = "right"
     settings: SignalSettings = field(default_factory=SignalSettings)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from opd_widgets.scoring.panel import Panel
     from opd_widgets.scoring.rows import Rows
 
-CHUNK_BYTES = 32 * 2**20  # of one float32 array [rows, vocabulary]; measuring takes about ten of them
+CHUNK_BYTES = 128 * 2**20  # of the float32 arrays [rows, vocabulary] of all models together
 STATE_BYTES = 256 * 2**20  # of the student's hidden states, kept while contexts are edited
 
 
@@ -41,7 +41,7 @@ class Session:
 
         Args:
             total: rows in all.
-            vocab: entries of the widest of them.
+            vocab: vocabulary entries of a row, of all models at hand together.
             panel: whose options say how many rows are held at most.
             work: does one slice; called again with the first half of it where memory ran out.
 
