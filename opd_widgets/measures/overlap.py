@@ -14,7 +14,7 @@ def top_k_overlap(first: NDArray[np.integer], second: NDArray[np.integer], k: in
     """Return |top-k of first and of second| / k for every position (arXiv 2604.13016).
 
     Args:
-        first: int [R, K], likeliest first, -1 unused.
+        first: int [R, K], likeliest first, no id twice in a row, -1 unused.
         second: the other list, of the same form.
         k: how many columns count; fewer where the lists are shorter.
 
@@ -25,7 +25,8 @@ def top_k_overlap(first: NDArray[np.integer], second: NDArray[np.integer], k: in
     k = min(k, first.shape[1], second.shape[1])
     a, b = first[:, :k], second[:, :k]
     size = np.minimum((a >= 0).sum(axis=1), (b >= 0).sum(axis=1))
-    shared = ((a[:, :, None] == b[:, None, :]) & (a[:, :, None] >= 0)).any(axis=2).sum(axis=1)
+    both = np.sort(np.concatenate([a, b], axis=1), axis=1)  # an id that both lists name stands beside itself
+    shared = ((both[:, 1:] == both[:, :-1]) & (both[:, 1:] >= 0)).sum(axis=1)
     return np.where(size > 0, shared / np.maximum(size, 1), np.nan)
 
 

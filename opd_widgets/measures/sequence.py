@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 ALIKE = 1e-4  # nats, relative above 1: a spread below it is rounding, which scaling would blow up to the whole range
+_BLOCK = 64  # tokens
 Floats = NDArray[np.floating]
 Mask = NDArray[np.bool_]
 
@@ -20,13 +21,24 @@ def discounted(values: Floats, counted: Mask, gamma: float = 1.0) -> Floats:
     An infinite value is left out of the sums of the tokens before it, and is undefined (NaN) at its own token.
     """
     usable = counted & np.isfinite(values)
-    out = np.full(len(values), np.nan)
-    total = 0.0
-    for position in range(len(values) - 1, -1, -1):
-        total = gamma * total + (values[position] if usable[position] else 0.0)
-        if usable[position]:
-            out[position] = total
-    return out
+    ahead = _decayed(np.where(usable, values, 0.0)[::-1].astype(np.float64), gamma)[::-1]
+    return np.where(usable, ahead, np.nan)
+
+
+def _decayed(values: NDArray[np.float64], gamma: float) -> NDArray[np.float64]:
+    """Return sum_{i<=n} gamma^(n-i) values_i, block by block: powers over all tokens would vanish."""
+    if gamma == 1:
+        return np.cumsum(values)
+    blocks = np.zeros(-(-len(values) // _BLOCK) * _BLOCK)
+    blocks[: len(values)] = values
+    steps = np.arange(_BLOCK)
+    lag = steps[:, None] - steps[None, :]
+    within = blocks.reshape(-1, _BLOCK) @ np.where(lag >= 0, float(gamma) ** np.maximum(lag, 0), 0.0).T
+    fading, carried = float(gamma) ** (steps + 1), 0.0
+    for block in range(len(within)):
+        within[block] += carried * fading
+        carried = float(within[block, -1])
+    return within.ravel()[: len(values)]
 
 
 def position_weighted(advantage: Floats, counted: Mask, gain: float = 0.5) -> Floats:

@@ -39,7 +39,7 @@ class Options:
     """
 
     top_k: int = 20
-    chunk_tokens: int = 1024
+    chunk_tokens: int = 4096
     batch_tokens: int = 8192
     batch_rows: int | None = None
     fuse: bool = False

@@ -21,6 +21,17 @@ def test_reward_to_go_and_discount():
     np.testing.assert_allclose(discounted(values, ALL, 0.5), [1 - 1 + 1, -2 + 2, 4])
 
 
+@given(st.integers(0, 300), st.sampled_from([0.0, 1e-9, 0.5, 0.95, 0.9999, 1.0]), st.integers(0, 2**32 - 1))
+def test_blocks_give_what_a_loop_over_every_token_gives(length, gamma, seed):
+    rng = np.random.default_rng(seed)
+    values, counted = rng.normal(size=length), rng.random(length) > 0.2
+    total, expected = 0.0, np.full(length, NAN)
+    for n in reversed(range(length)):
+        total = gamma * total + (values[n] if counted[n] else 0.0)
+        expected[n] = total if counted[n] else NAN
+    np.testing.assert_allclose(discounted(values, counted, gamma), expected, rtol=1e-10, atol=1e-12)
+
+
 def test_a_masked_token_adds_nothing_and_has_no_value():
     counted = np.array([True, False, True])
     np.testing.assert_allclose(discounted(np.array([1.0, 99.0, 4.0]), counted), [5, NAN, 4])
@@ -67,6 +78,14 @@ def test_overlap_counts_shared_tokens_whatever_their_order():
     np.testing.assert_allclose(top_k_overlap(first, second, 3), [2 / 3, 0])
     assert top_k_overlap(first, first, 3)[1] == 1
     assert top_k_overlap(first, second, 1)[0] == 0
+
+
+def test_overlap_is_that_of_the_sets():
+    rng = np.random.default_rng(0)
+    first, second = (np.array([rng.choice(30, 8, replace=False) for _ in range(50)]) for _ in range(2))
+    first[:, 6:] = -1
+    shared = [len({*a} & {*b} - {-1}) / 6 for a, b in zip(first, second, strict=True)]
+    np.testing.assert_allclose(top_k_overlap(first, second, 8), shared)
 
 
 def test_overlap_of_nothing_is_missing():
