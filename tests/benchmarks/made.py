@@ -57,9 +57,12 @@ def panel(model: opd.HFModel, teachers: int = TEACHERS) -> tuple[opd.HFModel, di
     return student, {other.name: opd.Teacher(other) for other in others}
 
 
-def score(rollout: opd.Rollout, student: opd.HFModel, teachers: dict[str, opd.Teacher]) -> opd.Scores:
+def score(
+    rollout: opd.Rollout, student: opd.HFModel, teachers: dict[str, opd.Teacher], *, fuse: bool = False
+) -> opd.Scores:
     """Score one rollout, without the second scoring that measures noise."""
-    return opd.score([rollout], student, teachers, noise_rollouts=0, progress=False)
+    options = opd.Options(fuse=fuse)
+    return opd.score([rollout], student, teachers, options=options, noise_rollouts=0, progress=False)
 
 
 def machine() -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ import opd_widgets as opd
 from tests import tiny
 from tests.benchmarks import edits, large, made, peers
 from tests.benchmarks.memory import peak_above_weights
+from tests.benchmarks.parts import where_time_goes
 from tests.benchmarks.sharing import shared_prefix
 from tests.benchmarks.timing import Pair, pairs
 
@@ -24,10 +26,18 @@ RESULTS = Path(__file__).with_name("RESULTS.md")
 Row = tuple[str, str, str]
 
 
-def against(peer: Callable[..., Callable[[], None]], model: opd.HFModel, rollout: opd.Rollout, rounds: int) -> Pair:
+def against(
+    peer: Callable[..., Callable[[], None]],
+    model: opd.HFModel,
+    rollout: opd.Rollout,
+    rounds: int,
+    *,
+    fuse: bool = False,
+) -> Pair:
     """Time `score` for a student and three teachers over a peer on the same ids."""
     student, teachers = made.panel(model)
-    return pairs(lambda: made.score(rollout, student, teachers), peer(model, rollout, made.TEACHERS), rounds)
+    ours = partial(made.score, rollout, student, teachers, fuse=fuse)
+    return pairs(ours, peer(model, rollout, made.TEACHERS), rounds)
 
 
 def ragged(rounds: int) -> Pair:
@@ -44,14 +54,14 @@ def ragged(rounds: int) -> Pair:
     return pairs(one_by_one, lambda: opd.score(rollouts, student, teachers, noise_rollouts=0, progress=False), rounds)
 
 
-def on_smollm(rounds: int) -> list[Row]:
+def on_smollm(model: opd.HFModel, rollout: opd.Rollout, rounds: int) -> list[Row]:
     """Return the rows that SmolLM2 is measured for."""
-    model = made.smollm()
-    rollout = made.sampled_rollout(model)
     what = f"score, SmolLM2, {made.PROMPT}+{made.RESPONSE} tokens, student and {made.TEACHERS} teachers"
     return [
         (f"{what}, over the bare forward passes", "≤ 1.05", str(against(peers.bare, model, rollout, rounds))),
-        ("the same over TRL's function for both KLs and the JSD", "≤ 0.65",
+        ("the same with `Options(fuse=True)`, after its first use", "≤ 1.05",
+         str(against(peers.bare, model, rollout, rounds, fuse=True))),
+        ("the same, not fused, over TRL's function for both KLs and the JSD", "≤ 0.65",
          str(against(peers.trl, model, rollout, rounds))),
         ("the same over the textbook's full tables", "≤ 1", str(against(peers.plain, model, rollout, rounds))),
         ("64 rollouts of 200 tokens under a 1,500-token context: prefix read once over read every time", "≤ 0.35",
@@ -87,7 +97,11 @@ def on_tiny_models(rounds: int) -> list[Row]:
 
 def main(rounds: int = 5) -> None:
     """Run all and write RESULTS.md."""
-    rows = [*on_smollm(rounds), *on_tiny_models(rounds), *at_length()]
+    model = made.smollm()
+    rollout = made.sampled_rollout(model)
+    rows = [*on_smollm(model, rollout, rounds), *on_tiny_models(rounds)]
+    parts = where_time_goes(model, rollout, rounds)
+    rows += at_length()
     lines = [
         "# Benchmarks of scoring",
         "",
@@ -97,6 +111,10 @@ def main(rounds: int = 5) -> None:
         "| what | target | measured |",
         "|---|---|---|",
         *(f"| {what} | {target} | {found} |" for what, target, found in rows),
+        "",
+        "## Where the time of the first row goes",
+        "",
+        *parts,
         "",
     ]
     RESULTS.write_text("\n".join(lines), encoding="utf-8")
