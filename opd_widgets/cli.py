@@ -61,14 +61,16 @@ def _add_score(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         default=[],
         help="may be given several times; the student's own MODEL makes a self-distillation teacher; FILE is a .txt "
         "with one text for all questions, or a .json from question id to text. NAME=URL#MODEL[,context=FILE]"
-        "[,key-env=VARIABLE] is a model on a vLLM or SGLang server with the student's tokenizer, such as "
-        "32B=http://127.0.0.1:8000/v1#Qwen3-32B; VARIABLE is the environment variable that holds its key",
+        "[,tokenizer=FOLDER][,key-env=VARIABLE] is a model on a vLLM or SGLang server, such as "
+        "32B=http://127.0.0.1:8000/v1#Qwen3-32B; FOLDER, or a hub name, has its tokenizer where that is not the "
+        "student's; VARIABLE is the environment variable that holds its key",
     )
     score.add_argument("--out", metavar="RUN", type=Path, required=True, help="the run's folder: new, or to continue")
     score.add_argument("--step", type=int, metavar="N", help="the student's training step, for opd.load_steps")
     score.add_argument("--device", help="cpu, cuda, cuda:1 or mps (a GPU where there is one)")
     score.add_argument("--dtype", help="float32, bfloat16 or float16 (the model's own on a GPU, float32 on a CPU)")
     score.add_argument("--batch-tokens", type=int, metavar="N", help="padded tokens of a batch (8192)")
+    score.add_argument("--fuse", action="store_true", help="let PyTorch's compiler fuse the measures: for large runs")
     score.add_argument("--json", action="store_true", help="print JSON")
     score.set_defaults(run=_score)
 
@@ -98,7 +100,8 @@ def _score(given: argparse.Namespace) -> int:
     from opd_widgets.scoring.specs import TeacherSpec, load_models
 
     started = time.perf_counter()
-    options = Options() if given.batch_tokens is None else Options(batch_tokens=given.batch_tokens)
+    sizes = {} if given.batch_tokens is None else {"batch_tokens": given.batch_tokens}
+    options = Options(fuse=given.fuse, **sizes)
     specs = [TeacherSpec.parse(text) for text in given.teacher]
     rollouts = read_rollouts(given.rollouts)
     student, teachers = load_models(given.student, specs, device=given.device, dtype=given.dtype)

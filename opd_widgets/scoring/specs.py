@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from opd_widgets.models.protocol import Model, TokenScorer
 
 FORM = "NAME=MODEL[,context=FILE]"
-SERVED = "NAME=URL#MODEL[,context=FILE][,key-env=VARIABLE]"
-_OPTION = re.compile(r",(context|key-env)=")
+SERVED = "NAME=URL#MODEL[,context=FILE][,tokenizer=FOLDER][,key-env=VARIABLE]"
+_OPTION = re.compile(r",(context|tokenizer|key-env)=")
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class TeacherSpec:
         model: a folder or a hub name; or a server's URL, `#`, and the name it serves the model by.
         context: a file of privileged text; None where the teacher sees what the student sees.
         key_env: the environment variable that holds the server's key; None sends none.
+        tokenizer: the folder or hub name of a served model's tokenizer; None where it is the student's.
 
     """
 
@@ -38,6 +39,7 @@ class TeacherSpec:
     model: str
     context: Path | None = None
     key_env: str | None = None
+    tokenizer: str | None = None
 
     @property
     def served(self) -> tuple[str, str] | None:
@@ -48,13 +50,13 @@ class TeacherSpec:
         return url, model
 
     @property
-    def place(self) -> tuple[str, str | None]:
-        """One name for the ways to write where its model is, and the key it takes."""
-        return (self.model if self.served else _place(self.model)), self.key_env
+    def place(self) -> tuple[str | None, ...]:
+        """One name for the ways to write where its model is, its key and its tokenizer."""
+        return (self.model if self.served else _place(self.model)), self.key_env, self.tokenizer
 
     @classmethod
     def parse(cls, text: str) -> TeacherSpec:
-        """Read `NAME=MODEL[,context=FILE]` or `NAME=URL#MODEL[,context=FILE][,key-env=VARIABLE]`.
+        """Read `NAME=MODEL[,context=FILE]` or `NAME=URL#MODEL[,context=FILE][,tokenizer=FOLDER][,key-env=VARIABLE]`.
 
         Raises:
             InvalidInputError: of another form.
@@ -67,13 +69,14 @@ class TeacherSpec:
             msg = f"found the teacher {text!r}, expected {FORM}, such as 'Hint=Qwen/Qwen3-0.6B,context=hint.txt'"
             raise InvalidInputError(msg)
         context = Path(options["context"]).expanduser() if "context" in options else None
-        spec = cls(name.strip(), model, context, options.get("key-env"))
+        spec = cls(name.strip(), model, context, options.get("key-env"), options.get("tokenizer"))
         if spec.served and not all(spec.served):
             example = f"{spec.name}=http://127.0.0.1:8000/v1#Qwen3-32B"
             msg = f"found the teacher {text!r}, expected {SERVED}, such as {example!r}: a server may serve many models"
             raise InvalidInputError(msg)
-        if spec.key_env and not spec.served:
-            msg = f"found key-env= for the teacher {text!r}, which is loaded here; only a server at a URL takes a key"
+        if not spec.served and (spec.key_env or spec.tokenizer):
+            which = "key-env" if spec.key_env else "tokenizer"
+            msg = f"found {which}= for the teacher {text!r}, which is loaded here; only one at a server's URL takes it"
             raise InvalidInputError(msg)
         return spec
 
@@ -120,7 +123,8 @@ def load_models(
 ) -> tuple[Model, dict[str, Teacher]]:
     """Load the student and the teachers; a model named twice is loaded once, so the student's own teaches itself.
 
-    A server is asked with the student's tokenizer, and shows before a teacher is loaded that its own is the same.
+    A server is asked with the student's tokenizer or the one its teacher names, and shows before a teacher is loaded
+    that its own is the same.
 
     Args:
         student: a folder or a hub name.
@@ -133,7 +137,7 @@ def load_models(
         ContextError: a context file that cannot be used; said before a model is loaded.
         ModelLoadError: no model there.
         ServerError: a server cannot be reached, or gives no prompt log-probabilities.
-        TokenizerMismatchError: a server's tokenizer is not the student's.
+        TokenizerMismatchError: a server's tokenizer is not the one it is asked with.
 
     """
     if is_url(student):
@@ -151,7 +155,7 @@ def load_models(
     from opd_widgets.models.hf import HFModel  # loads torch, which a slip above need not wait for
 
     own = HFModel(student, device=device, dtype=dtype)
-    found: dict[tuple[str, str | None], Model | TokenScorer] = {(_place(student), None): own}
+    found: dict[tuple[str | None, ...], Model | TokenScorer] = {(_place(student), None, None): own}
     for spec in sorted(specs, key=lambda spec: spec.served is None):  # a server that is down is found out first
         if spec.place not in found:
             found[spec.place] = _served(spec, own) or HFModel(spec.model, device=device, dtype=dtype)
@@ -163,13 +167,13 @@ def _served(spec: TeacherSpec, student: Model) -> ServerModel | None:
     if spec.served is None:
         return None
     url, name = spec.served
-    model = ServerModel(url, name, tokenizer=student, api_key_env=spec.key_env)
+    model = ServerModel(url, name, tokenizer=spec.tokenizer or student, api_key_env=spec.key_env)
     try:
         _ = model.limit  # asks it for the first time
     except TokenizerMismatchError as error:
         msg = (
-            f"teacher {spec.name!r}: {error}. The command asks a server with the student's tokenizer; in Python, "
-            "opd.ServerModel takes another"
+            f"teacher {spec.name!r}: {error}. Without ,tokenizer=FOLDER the command asks a server with the student's "
+            "tokenizer; name the folder or hub name of the served model's own"
         )
         raise TokenizerMismatchError(msg) from error
     return model

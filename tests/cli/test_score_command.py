@@ -13,7 +13,7 @@ import opd_widgets as opd
 from opd_widgets.cli import main
 from opd_widgets.errors import ContextError, InvalidInputError
 from opd_widgets.scoring.specs import TeacherSpec, load_models, read_context
-from tests import tiny
+from tests import byte_pair, tiny
 from tests.models.stub_server import Reply, ServedModel, serving
 
 QUESTIONS = {"sum": "12+7=?", "difference": "9-4=?"}
@@ -170,7 +170,8 @@ def test_a_teacher_on_a_server_is_a_url_and_a_name(text, served, context, key_en
     [
         ("A=http://h/v1", r"expected NAME=URL#MODEL.*'A=http://127\.0\.0\.1:8000/v1#Qwen3-32B'"),
         ("A=http://h/v1#", "expected NAME=URL#MODEL"),
-        ("A=org/model,key-env=K", "which is loaded here; only a server"),
+        ("A=org/model,key-env=K", "found key-env= .* which is loaded here; only one at a server"),
+        ("A=org/model,tokenizer=T", "found tokenizer= .* which is loaded here; only one at a server"),
     ],
 )
 def test_a_server_without_a_model_or_a_key_without_a_server_is_refused(text, says):
@@ -207,6 +208,22 @@ def test_it_scores_under_teachers_on_a_server(given, tmp_path, capsys, monkeypat
     ]
 
 
+def test_a_served_teacher_of_another_tokenizer_names_its_folder(given, tmp_path, capsys):
+    teacher = byte_pair.teacher()
+    teacher.tokenizer.inner.save_pretrained(tmp_path / "tokenizer")
+    with serving(ServedModel(teacher)) as stub:
+        spec = f"There={stub.url}/v1#tiny,tokenizer={tmp_path / 'tokenizer'}"
+        with pytest.warns(UserWarning, match="engine"):
+            assert main(served_arguments(given, tmp_path / "run", spec)) == 0
+    assert [row["teacher"] for row in json.loads(capsys.readouterr().out)["teachers"]] == ["There"]
+    found = opd.load(tmp_path / "run")
+    expected = opd.score(found.rollouts, tiny.model(0), {"There": opd.Teacher(teacher)}, progress=False)
+    for index in range(len(found)):
+        np.testing.assert_allclose(
+            found.signal("advantage", index, "There"), expected.signal("advantage", index, "There"), atol=1e-4
+        )
+
+
 def test_a_server_that_is_down_or_of_another_tokenizer_is_one_line(given, tmp_path, capsys):
     assert main(served_arguments(given, tmp_path / "run", "T=http://127.0.0.1:9#m", "L=no/model/here")) == 2
     said = capsys.readouterr().err
@@ -221,7 +238,7 @@ def test_a_server_that_is_down_or_of_another_tokenizer_is_one_line(given, tmp_pa
         assert main(served_arguments(given, tmp_path / "run", f"T={stub.url}#tiny")) == 2
     said = capsys.readouterr().err
     assert "teacher 'T': 'tiny' is served with another tokenizer" in said
-    assert "asks a server with the student's tokenizer" in said
+    assert "Without ,tokenizer=FOLDER the command asks a server with the student's tokenizer" in said
     assert not (tmp_path / "run").exists()
 
 
