@@ -87,6 +87,7 @@ describe("a teacher of another tokenizer", () => {
     expect(data.value(1, "advantage", OTHER, 2)).toBeNaN();
     expect(data.lack(1, "advantage", OTHER, 2)).toBe("not comparable");
     expect(data.lack(1, "advantage", "Teacher 0.5M", 2)).toBe("not scored");
+    expect(data.lack(1, "no such signal", "Teacher 0.5M", 2)).toBe("not available");
   });
 });
 

@@ -167,10 +167,9 @@ export class Dataset {
 
   /** Why a value is missing, in words. */
   lack(rollout: number, name: string, teacher: string, token: number): string {
-    const groups = this.groups(rollout, name, teacher);
-    if (!groups) return "not scored";
     if (!this.values(rollout, name, teacher)) return "not available";
-    return groups[token] < 0 ? "not comparable" : "not scored";
+    const groups = this.groups(rollout, name, teacher);
+    return groups && groups[token] < 0 ? "not comparable" : "not scored";
   }
 
   mask(rollout: number): Uint8Array {

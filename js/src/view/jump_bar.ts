@@ -50,7 +50,9 @@ export function jumpBar(root: HTMLElement, actions: Actions): View {
       const rank = order.indexOf(cell);
       next.disabled = order.length === 0 || rank === order.length - 1;
       back.disabled = rank <= 0;
-      if (order.length === 0) setText(text, `no ${state.scale.label} above the noise here`);
+      const lacks = state.data.values(state.rollout, state.signal, state.teacher) === null;
+      if (lacks) setText(text, `${state.teacher} has no ${state.scale.label}`);
+      else if (order.length === 0) setText(text, `no ${state.scale.label} above the noise here`);
       else if (cell < 0) setText(text, "no token selected: click one, or use the arrow keys");
       else if (rank < 0) setText(text, unranked(state, cell));
       else setText(text, `${ordinal(rank + 1)} |${state.scale.label}| of ${order.length}`);
