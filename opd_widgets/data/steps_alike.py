@@ -40,6 +40,9 @@ def _differences(one: StoredRun, other: StoredRun) -> Iterator[tuple[str, str, s
         theirs = here.teachers[name]
         if teacher.kind != theirs.kind:
             yield f"the context of teacher {name!r}", repr(teacher.kind), repr(theirs.kind)
+        if teacher.chat_template_kwargs != theirs.chat_template_kwargs:
+            what = f"the chat template's arguments of teacher {name!r}"
+            yield what, repr(dict(teacher.chat_template_kwargs)), repr(dict(theirs.chat_template_kwargs))
         own = teacher.self_distillation or theirs.self_distillation
         if teacher.model != theirs.model and not own:
             yield f"the model of teacher {name!r}", repr(teacher.model), repr(theirs.model)
@@ -59,6 +62,17 @@ def unlike_notes(runs: Sequence[StoredRun]) -> tuple[str, ...]:
                 who = f"teacher {name!r}" if name else "the student"
                 steps = f"steps {runs[0].step} and {run.step}"
                 notes[f"{who} is not alike at {steps} in {'; '.join(unlike)}: small differences may be that"] = None
+        notes |= dict.fromkeys(_other_contexts(runs[0], run))
     for note in notes:
         warnings.warn(note, stacklevel=3)
     return tuple(notes)
+
+
+def _other_contexts(one: StoredRun, other: StoredRun) -> Iterator[str]:
+    """Yield a note a teacher whose context is worded or placed otherwise, where both runs know how."""
+    first, here = (run.manifest.identity.get("teachers", {}) for run in (one, other))
+    for name in first:
+        contexts = [side.get(name, {}).get("context") for side in (first, here)]
+        if name in here and contexts[0] != contexts[1]:
+            steps = f"steps {one.step} and {other.step}"
+            yield f"teacher {name!r} has other context texts or wording at {steps}: differences may be that"

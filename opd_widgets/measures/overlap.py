@@ -14,7 +14,7 @@ def top_k_overlap(first: NDArray[np.integer], second: NDArray[np.integer], k: in
     """Return |top-k of first and of second| / k for every position (arXiv 2604.13016).
 
     Args:
-        first: int [R, K], likeliest first, no id twice in a row, -1 unused.
+        first: int [R, K], likeliest first, -1 unused.
         second: the other list, of the same form.
         k: how many columns count; fewer where the lists are shorter.
 
@@ -25,9 +25,19 @@ def top_k_overlap(first: NDArray[np.integer], second: NDArray[np.integer], k: in
     k = min(k, first.shape[1], second.shape[1])
     a, b = first[:, :k], second[:, :k]
     size = np.minimum((a >= 0).sum(axis=1), (b >= 0).sum(axis=1))
-    both = np.sort(np.concatenate([a, b], axis=1), axis=1)  # an id that both lists name stands beside itself
+    # an id that both lists name stands beside itself
+    both = np.sort(np.concatenate([_once(a), _once(b)], axis=1), axis=1)
     shared = ((both[:, 1:] == both[:, :-1]) & (both[:, 1:] >= 0)).sum(axis=1)
     return np.where(size > 0, shared / np.maximum(size, 1), np.nan)
+
+
+def _once(ids: NDArray[np.integer]) -> NDArray[np.integer]:
+    """Return each row's ids, an id that a dump lists again made unused."""
+    ordered = np.sort(ids, axis=1)
+    again = ordered[:, 1:] == ordered[:, :-1]
+    if again.any():
+        ordered[:, 1:][again] = -1
+    return ordered
 
 
 def mass_at(logprobs: NDArray[np.floating]) -> NDArray[np.float64]:

@@ -13,6 +13,7 @@ from opd_widgets.models.hf_generate import draw
 from opd_widgets.models.hf_head import Head
 from opd_widgets.models.hf_load import as_list, check_pair, find_device, find_dtype, load_pair
 from opd_widgets.models.hf_read import Reader
+from opd_widgets.models.hf_weights import fingerprint
 from opd_widgets.models.protocol import Generation, Sampling
 from opd_widgets.models.tokenizer import HFTokenizer
 
@@ -38,7 +39,8 @@ class HFModel:
 
     Args:
         source: a folder, a hub name, or a (model, tokenizer) pair. A pair's model is used itself, not a copy: it is put
-            in eval mode, and moved or converted only where `device` or `dtype` say so.
+            in eval mode, and moved or converted only where `device` or `dtype` say so. It may be trained meanwhile:
+            each use takes its weights as they are then, without dropout.
         device: "cpu", "cuda", "cuda:1", "mps" or a torch.device; by default a GPU where there is one, for a pair where
             it is.
         dtype: "float32", "bfloat16", "float16" or a torch.dtype; by default the model's own on a GPU and float32 on a
@@ -126,6 +128,15 @@ class HFModel:
     ) -> torch.Tensor:
         """Return the last hidden states at the asked positions: [sum of positions, width], sequence by sequence."""
         return self._reader.read(sequences, positions, padding, extend=extend)
+
+    def release(self) -> None:
+        """Give up the keys and values kept of prompts, but for those being edited."""
+        self._reader.release()
+
+    @property
+    def version(self) -> tuple[float, ...]:
+        """Numbers that change when the weights do."""
+        return fingerprint(self._model)
 
     @torch.no_grad()
     def head(self, rows: torch.Tensor) -> torch.Tensor:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from transformers import GenerationConfig
 
+from opd_widgets.models.hf_weights import evaluating
 from opd_widgets.models.protocol import Generation, Sampling
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def draw(
         tokens[row, longest - len(ids) :] = torch.from_numpy(np.array(ids, dtype=np.int64))
         attended[row, longest - len(ids) :] = 1
     devices = [model.device] if model.device.type == "cuda" else []
-    with torch.random.fork_rng(devices), _own_settings(model):
+    with torch.random.fork_rng(devices), _own_settings(model), evaluating(model):
         torch.manual_seed(seed)
         drawn = model.generate(
             input_ids=tokens.to(model.device),

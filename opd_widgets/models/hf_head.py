@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from opd_widgets.errors import ModelLoadError
+from opd_widgets.models.hf_weights import evaluating
 
 TOLERANCE = 1e-3  # relative; hidden-then-head and the model's own forward differ by rounding only
 _TOLERANCE_HALF = 0.05
@@ -34,8 +35,9 @@ class Head:
             ModelLoadError: the model does more between its last hidden state and its logits than is known here.
 
         """
-        _ = self._difference  # computed once, then cached
-        return self._logits(rows)
+        with evaluating(self._model):
+            _ = self._difference  # computed once, then cached
+            return self._logits(rows)
 
     def _logits(self, rows: torch.Tensor) -> torch.Tensor:
         config = self._model.config.get_text_config()

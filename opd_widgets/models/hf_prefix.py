@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -105,6 +106,21 @@ def layers_to_share(backbone: Any) -> int:
     return len(layers) if layers and all(type(layer) in kinds for layer in layers) else 0
 
 
+def depends_on_length(config: Any) -> bool:
+    """Return whether rotary positions are scaled by the longest position of a forward pass, as in Phi-3's long models.
+
+    A prefix read by itself, a piece, or a shorter row of a batch would then be encoded otherwise than alone.
+    """
+    found = [getattr(config, name, None) for name in ("rope_parameters", "rope_scaling")]
+    while found:
+        value = found.pop()
+        if isinstance(value, Mapping):
+            if str(value.get("rope_type", value.get("type", ""))) in {"longrope", "dynamic", "su"}:
+                return True
+            found += value.values()
+    return False
+
+
 def cache_argument(backbone: Any) -> str:
     """Return what the backbone's forward calls its cache: transformers renamed it in 5.24."""
     return "cache" if "cache" in inspect.signature(backbone.forward).parameters else "past_key_values"
@@ -141,6 +157,8 @@ class Prefixes:
 
     def put(self, past: Past) -> None:
         """Keep a past, if it fits."""
+        if past.nbytes > self.budget:
+            return
         self._kept[_key(past.ids)] = past
         self._kept.move_to_end(_key(past.ids))
         while self._kept and sum(each.nbytes for each in self._kept.values()) > self.budget:

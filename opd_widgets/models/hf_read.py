@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from opd_widgets.models.hf_prefix import Past, Prefixes, cache_argument, cache_of, common, layers_to_share, past_of
+from opd_widgets.models.hf_prefix import (
+    Past,
+    Prefixes,
+    cache_argument,
+    cache_of,
+    common,
+    depends_on_length,
+    layers_to_share,
+    past_of,
+)
+from opd_widgets.models.hf_weights import evaluating, fingerprint
 from opd_widgets.models.memory import is_out_of_memory
 
 if TYPE_CHECKING:
@@ -41,7 +52,10 @@ class Reader:
         self._backbone = backbone
         self._argument = cache_argument(backbone)
         self._most = math.inf  # tokens of one forward pass, lowered where memory ran out
+        self._lock = threading.RLock()  # live scoring reads in its worker while a cell may score
+        self._weights: tuple[float, ...] = ()
         self.prefixes = Prefixes(budget)
+        self.edited = Prefixes(budget)  # apart: what is kept of edits was read in other goes, and rounds otherwise
 
     @torch.no_grad()
     def read(
@@ -54,17 +68,40 @@ class Reader:
         Args:
             sequences: int [L] each.
             positions: rising places in each sequence.
-            padding: the side on which shorter sequences are filled up.
+            padding: the side on which shorter sequences are filled up; left only where the mask that takes is small.
             extend: go on from the longest prefix read before, where otherwise only an equal one is used again, so that
                 the numbers do not depend on what was read earlier; and keep this one.
 
         """
+        with self._lock, evaluating(self._backbone):
+            weights = fingerprint(self._backbone)
+            if weights != self._weights:
+                self._forget()
+                self._weights = weights
+            if self._by_length and len(sequences) > 1:
+                pairs = zip(sequences, positions, strict=True)
+                return torch.cat([self._fitting([ids], [at], padding, extend=extend) for ids, at in pairs])
+            return self._fitting(sequences, positions, padding, extend=extend)
+
+    def release(self) -> None:
+        """Give up what is kept of prompts, but for those being edited."""
+        with self._lock:
+            self.prefixes.clear()
+
+    def _forget(self) -> None:
+        self.prefixes.clear()
+        self.edited.clear()
+
+    def _fitting(
+        self, sequences: Sequence[Ids], positions: Sequence[NDArray[np.integer]], padding: Padding, *, extend: bool
+    ) -> torch.Tensor:
+        """Read; where memory runs out, half as much at a time from then on."""
         while True:
             size = len(sequences) * max(len(ids) for ids in sequences)
             if size > self._most and len(sequences) > 1:
                 half = len(sequences) // 2
                 parts = [
-                    self.read(sequences[here], positions[here], padding, extend=extend)
+                    self._fitting(sequences[here], positions[here], padding, extend=extend)
                     for here in (slice(half), slice(half, None))
                 ]
                 return torch.cat(parts)
@@ -74,12 +111,13 @@ class Reader:
                 if not is_out_of_memory(error) or min(size, self._most) <= SMALLEST:
                     raise
             self._most = max(SMALLEST, min(size, self._most) // 2)
-            self.prefixes.clear()
+            self._forget()
 
     def _read(
         self, sequences: Sequence[Ids], positions: Sequence[NDArray[np.integer]], padding: Padding, *, extend: bool
     ) -> torch.Tensor:
-        if padding == "left" and len(sequences) > 1:
+        longest = max(len(ids) for ids in sequences)
+        if padding == "left" and len(sequences) > 1 and len(sequences) * longest**2 <= MASK:
             return self._read_left(sequences, positions)
         first = min(int(at[0]) for at in positions)
         past, keep = self._past(sequences, first, extend=extend)
@@ -88,7 +126,7 @@ class Reader:
         rows, columns = _places(positions, -start)
         states, cache = self._through(_right(rest), past, rows, columns, keep=keep > 0)
         if keep:
-            self.prefixes.put(past_of(cache, np.array(sequences[0][:keep], np.int32)))
+            self.edited.put(past_of(cache, np.array(sequences[0][:keep], np.int32)))
         return states
 
     def _past(self, sequences: Sequence[Ids], first: int, *, extend: bool) -> tuple[Past | None, int]:
@@ -105,7 +143,7 @@ class Reader:
         if shared < LEAST or not self.shares or not (extend or saved >= SHARED):
             return None, 0
         prefix = sequences[0][:shared]
-        past = self.prefixes.longest(prefix, LEAST) if extend else self.prefixes.get(prefix)
+        past = self.edited.longest(prefix, LEAST) if extend else self.prefixes.get(prefix)
         if len(sequences) == 1:
             return past, 0 if past is not None and len(past) == shared else shared
         if past is None or len(past) < shared:
@@ -113,7 +151,7 @@ class Reader:
             none = np.zeros(0, np.int64)
             _, cache = self._through(_right([prefix[start:]]), past, none, none, keep=True)
             past = past_of(cache, np.array(prefix, np.int32))
-            self.prefixes.put(past)
+            (self.edited if extend else self.prefixes).put(past)
         return past, 0
 
     def _through(
@@ -178,7 +216,12 @@ class Reader:
     @cached_property
     def layers(self) -> int:
         """Number of layers whose past can be shared; 0 where the architecture does not allow it."""
-        return layers_to_share(self._backbone)
+        return 0 if self._by_length else layers_to_share(self._backbone)
+
+    @cached_property
+    def _by_length(self) -> bool:
+        """Whether a token's position is encoded by the length of the whole pass: then each row is read by itself."""
+        return depends_on_length(self._backbone.config.get_text_config())
 
     @cached_property
     @torch.no_grad()

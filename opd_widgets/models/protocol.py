@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard, runtime_checkable
 
@@ -164,6 +164,13 @@ class Model(Generator, Protocol):
 
     def head(self, rows: Any) -> Any:
         """Return the logits of hidden states: [n, width] -> float32 [n, V]."""
+
+    @property
+    def version(self) -> Hashable:
+        """What changes when the weights do: a model may be trained between two uses."""
+
+    def release(self) -> None:
+        """Give up what is kept of earlier reading: a scoring has ended."""
 
 
 @dataclass(frozen=True, eq=False)

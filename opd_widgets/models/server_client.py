@@ -166,7 +166,9 @@ class ServerClient:
         method = "GET" if body is None else "POST"
         async with asyncio.timeout(max(deadline - time.monotonic(), 1e-3)):
             response = await _http.get().request(method, path, json=body)
-        content = self._clean(response.content.decode("utf-8", "replace"))  # a server may repeat the key
+        content = response.content.decode("utf-8", "replace")
+        if not response.is_success:  # a server may repeat the key; among an answer's numbers, a short one may occur
+            content = self._clean(content)
         return response.status_code, content, _seconds(response.headers.get("retry-after"))
 
     def _answer(self, path: str, status: int, content: str) -> Answer:
@@ -180,14 +182,14 @@ class ServerClient:
         return Answer(status, body, self._message(content))
 
     def _message(self, text: str) -> str:
-        """Return the server's own words."""
+        """Return the server's own words, without the key, which it may repeat."""
         try:
             said = json.loads(text)
             inner = said.get("error", said)
             text = str(inner.get("message") or inner.get("detail") or text) if isinstance(inner, dict) else str(inner)
         except (ValueError, AttributeError):
             pass  # not JSON, or not an object: the text itself
-        return text.strip()[:_SHOWN]
+        return self._clean(text.strip())[:_SHOWN]
 
     def _clean(self, text: str) -> str:
         return text.replace(self._auth.key(), "[key]") if self._auth.variable else text

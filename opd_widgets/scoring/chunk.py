@@ -118,7 +118,13 @@ def _pair_columns(
     s, student_outside = student.first(shared)
     t, teacher_outside = teacher.first(shared)
     measured = divergences(s, t, beta=settings.beta, skew=settings.skew, clip=settings.clip)
-    return {**measured, "student_outside": student_outside, "teacher_outside": teacher_outside}
+    return {**no_less_than_zero(measured), "student_outside": student_outside, "teacher_outside": teacher_outside}
+
+
+def no_less_than_zero(measured: dict[str, Array]) -> dict[str, Array]:
+    """Return divergences without the -1e-8 to which rounding takes those of two that agree."""
+    xp = array_namespace(measured["jsd"])
+    return {name: xp.clip(v, min=0.0) if name != "clipped_kl" else v for name, v in measured.items()}
 
 
 def at_ids(logp: Array, ids: Array) -> Array:

@@ -11,7 +11,7 @@ from opd_widgets.measures import fused
 from opd_widgets.measures.distribution import Array
 from opd_widgets.measures.ranking import rank_of, top_k
 from opd_widgets.models.hf_fuse import compiled
-from opd_widgets.scoring.chunk import Ask, Columns, Theirs, at_ids, joined
+from opd_widgets.scoring.chunk import Ask, Columns, Theirs, at_ids, joined, no_less_than_zero
 
 
 def measure_fused(student: Array, teachers: Mapping[str, Theirs], ask: Ask) -> tuple[Columns, dict[str, Columns]]:
@@ -76,7 +76,7 @@ def _pair_columns(student: _Side, teacher: _Side, shared: int, ask: Ask) -> dict
     settings = ask.settings
     found = compiled(fused.pair)(s.parts, t.parts, beta=settings.beta, skew=settings.skew, clip=settings.clip)
     return {
-        **dict(zip(fused.PAIR, found, strict=True)),
+        **no_less_than_zero(dict(zip(fused.PAIR, found, strict=True))),
         "student_outside": student_outside,
         "teacher_outside": teacher_outside,
     }

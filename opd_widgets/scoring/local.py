@@ -35,7 +35,9 @@ def hidden_states(rows: Sequence[Rows], panel: Panel, session: Session, checkpoi
         checkpoint()
         key = (id(model), tuple(row.prompt(who).tobytes() for row in rows))
         if key not in done:
-            known = session.recall(rows, who) if who == STUDENT else None
+            mine = who == STUDENT and session.live
+            version = model.version if mine else None
+            known = session.recall(rows, who, version) if mine else None
             if known is None:
                 known = model.hidden(
                     [row.sequence(who) for row in rows],
@@ -43,8 +45,8 @@ def hidden_states(rows: Sequence[Rows], panel: Panel, session: Session, checkpoi
                     padding=panel.options.padding,
                     extend=session.live,
                 )
-                if who == STUDENT:
-                    session.keep(rows, who, known)
+                if mine:
+                    session.keep(rows, who, version, known)
             done[key] = known
         states[who] = done[key]
     return states

@@ -11,8 +11,21 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from opd_widgets.data.scores import RolloutScores, Values
+    from opd_widgets.scoring.prepare import Task
 
 PERCENTILE = 99
+# Longer rollouts are scored a second time only where there are no shorter ones: three of them would take their time, and
+# a mask of their length squared.
+LONG = 2048
+
+
+def spread(tasks: Sequence[Task], count: int) -> list[int]:
+    """Return the indices of at most `count` rollouts of spread lengths, shortest first, to be scored a second time."""
+    by_length = sorted((i for i, task in enumerate(tasks) if len(task.rollout)), key=lambda i: tasks[i].length)
+    short = [i for i in by_length if tasks[i].length <= LONG] or by_length[:1]
+    if count < 1 or not short:
+        return []
+    return [short[place] for place in np.unique(np.linspace(0, len(short) - 1, count).round().astype(int))]
 
 
 def noise_bands(

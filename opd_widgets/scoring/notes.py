@@ -20,11 +20,18 @@ if TYPE_CHECKING:
     from opd_widgets.scoring.prepare import Task
 
 
-def notes_on(tasks: Sequence[Task], panel: Panel) -> tuple[str, ...]:
-    """Return all notes on a scoring, in the order of their weight."""
+def notes_on(tasks: Sequence[Task], panel: Panel, *, rescored: bool = True) -> tuple[str, ...]:
+    """Return all notes on a scoring, in the order of their weight.
+
+    Args:
+        tasks: what was scored.
+        panel: who scored.
+        rescored: whether the student scored too; otherwise its side is the rollouts' own, which is noted elsewhere.
+
+    """
     rollouts = [task.rollout for task in tasks]
     return (
-        *compare_provenance(panel),
+        *(compare_provenance(panel) if rescored else ()),
         *compare_prompts(rollouts, panel),
         *what_contexts_displace(tasks, panel),
         *compare_texts(rollouts),

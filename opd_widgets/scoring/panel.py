@@ -163,10 +163,17 @@ class Panel:
         return self.answers.of(teacher, model) if self.answers is not None and is_scorer(model) else None
 
     def forget(self) -> None:
-        """Drop what servers have answered: the work is done."""
+        """Drop what servers have answered and models have kept: the work is done."""
+        self.forget_answers()
+        for model in (self.student, *(teacher.model for teacher in self.teachers.values())):
+            if isinstance(model, Model):
+                model.release()
+
+    def forget_answers(self) -> None:
+        """Drop what servers have answered: it is in the scores."""
         if self.answers is not None:
             models = [teacher.model for teacher in self.teachers.values()]
-            self.answers.forget(model for model in models if is_scorer(model))
+            self.answers.forget([model for model in models if is_scorer(model)])
 
     @property
     def foreign(self) -> dict[str, Teacher]:

@@ -32,7 +32,8 @@ class Rows:
     def of(cls, task: Task) -> Rows:
         """Return those of a task."""
         response = task.rollout.response_ids
-        shortest = min([task.rollout.prompt_len, *(len(prompt.ids) for prompt in task.prompts.values())])
+        alike = (prompt for name, prompt in task.prompts.items() if name not in task.respelled)
+        shortest = min([task.rollout.prompt_len, *(len(prompt.ids) for prompt in alike)])
         return cls(task, np.zeros(0, np.int32) if response is None else response, 0 if shortest else 1)
 
     @property

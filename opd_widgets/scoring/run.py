@@ -11,7 +11,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from tqdm.auto import tqdm
 
 from opd_widgets.data.mismatch import STUDENT, mismatch_notes
@@ -23,6 +22,7 @@ from opd_widgets.errors import InvalidInputError
 from opd_widgets.scoring.batch import score_batch
 from opd_widgets.scoring.identity import check_same, identity_of
 from opd_widgets.scoring.kept import Answers
+from opd_widgets.scoring.noise import spread
 from opd_widgets.scoring.notes import notes_on
 from opd_widgets.scoring.panel import Options, Panel
 from opd_widgets.scoring.plan import plan_batches
@@ -97,6 +97,7 @@ def score_to(
             session = Session()
             for batch in missing:
                 _score_batch(writer, batch, tasks, panel, session, checkpoint)
+                panel.forget_answers()
                 bar.update(sum(len(ready[index]) for index in writer.manifest.plan[batch]))
         panel.forget()
         if not writer.manifest.finished:
@@ -178,11 +179,9 @@ def _score_batch(  # noqa: PLR0917 - private, called once
 
 def _noise(tasks: Sequence[Task], panel: Panel, count: int) -> Mapping[str, float]:
     """Return the noise band as `opd.score` measures it, from a few rollouts of spread lengths."""
-    spread = sorted((i for i, task in enumerate(tasks) if len(task.rollout)), key=lambda i: tasks[i].length)
-    if count < 1 or not spread:
+    picked = [tasks[index].rollout for index in spread(tasks, count)]
+    if not picked:
         return {}
-    places = np.unique(np.linspace(0, len(spread) - 1, count).round().astype(int))
-    picked = [tasks[spread[place]].rollout for place in places]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # said once already, of all rollouts
         some = score(

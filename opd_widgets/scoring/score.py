@@ -14,7 +14,7 @@ from opd_widgets.data.scores import RolloutScores, Scores
 from opd_widgets.scoring.batch import score_batch
 from opd_widgets.scoring.kept_student import score_beside_tracks
 from opd_widgets.scoring.local import Checkpoint
-from opd_widgets.scoring.noise import noise_bands
+from opd_widgets.scoring.noise import noise_bands, spread
 from opd_widgets.scoring.notes import notes_on
 from opd_widgets.scoring.panel import Options, Panel
 from opd_widgets.scoring.plan import plan_batches
@@ -85,7 +85,8 @@ def score(
         ) as bar:
             beside = score_beside_tracks(tasks, panel, bar.update)
         panel.forget()
-        return replace(beside, pieces=pieces_of(ready, beside.items, student))
+        notes = (*beside.notes, *notes_on(tasks, panel, rescored=False))
+        return replace(beside, pieces=pieces_of(ready, beside.items, student), notes=notes)
     with tqdm(total=total, desc="scoring", unit="tok", disable=not progress, leave=False) as bar:
         for index, item in iterate(tasks, panel):
             items[index] = item
@@ -132,11 +133,10 @@ def _noise(tasks: Sequence[Task], done: Sequence[RolloutScores], panel: Panel, c
 
     Each is scored beside a companion one token longer than any of them, so that batch size and padding both change.
     """
-    by_length = sorted((i for i, task in enumerate(tasks) if len(task.rollout)), key=lambda i: tasks[i].length)
-    companion = _longer(tasks[by_length[-1]], panel) if by_length and count >= 1 else None
+    picked = spread(tasks, count)
+    companion = _longer(tasks[picked[-1]], panel) if picked else None
     if companion is None:
         return {}
-    picked = [by_length[i] for i in np.unique(np.linspace(0, len(by_length) - 1, count).round().astype(int))]
     side: Padding = "left" if panel.options.padding == "right" else "right"
     other = replace(panel, options=replace(panel.options, padding=side), answers=None)
     again = [score_batch([tasks[i], companion, companion], other)[0] for i in picked]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,7 @@ class Session:
 
     live: bool = False
     most: int | None = None
-    _states: OrderedDict[bytes, Any] = field(default_factory=OrderedDict)
+    _states: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict)
 
     def in_chunks(self, total: int, vocab: int, panel: Panel, work: Callable[[slice], None]) -> None:
         """Call `work` with one slice of rows after another; where memory runs out, with half as many from then on.
@@ -63,28 +63,28 @@ class Session:
         size = min(panel.options.chunk_tokens, CHUNK_BYTES // (4 * vocab))
         return max(1, size if self.most is None else min(size, self.most))
 
-    def recall(self, rows: Sequence[Rows], who: str) -> Any | None:
-        """Return the hidden states of rows kept earlier, together; None unless all are there."""
-        keys = [_key(row, who) for row in rows]
+    def recall(self, rows: Sequence[Rows], who: str, version: Hashable) -> Any | None:
+        """Return the hidden states of rows kept earlier, together; None unless all are there, of the same weights."""
+        keys = [_key(row, who, version) for row in rows]
         if not self.live or not all(key in self._states for key in keys):
             return None
         found = [self._states[key] for key in keys]
         return array_namespace(found[0]).concat(found, axis=0)
 
-    def keep(self, rows: Sequence[Rows], who: str, states: Any) -> None:
+    def keep(self, rows: Sequence[Rows], who: str, version: Hashable, states: Any) -> None:
         """Keep hidden states for later, the oldest given up where they take too much memory."""
         if not self.live:
             return
         end = 0
         for row in rows:
             start, end = end, end + row.count
-            self._states[_key(row, who)] = array_namespace(states).asarray(states[start:end, ...], copy=True)
+            self._states[_key(row, who, version)] = array_namespace(states).asarray(states[start:end, ...], copy=True)
         while self._states and sum(_bytes(kept) for kept in self._states.values()) > STATE_BYTES:
             self._states.popitem(last=False)
 
 
-def _key(row: Rows, who: str) -> bytes:
-    return row.prompt(who).tobytes() + b"|" + row.response.tobytes()
+def _key(row: Rows, who: str, version: Hashable) -> Hashable:
+    return version, row.prompt(who).tobytes(), row.response.tobytes()
 
 
 def _bytes(states: Any) -> int:

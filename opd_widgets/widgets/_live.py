@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from opd_widgets.errors import Cancelled
@@ -124,9 +124,11 @@ class LiveScoring:
         """Return the scores with all edits in their place."""
         scores = self.scores
         with self.lock:
+            if not self.edited:
+                return scores
             for (teacher, index), scored in self.edited.items():
                 scores = scores.with_rollout(index, teacher, scored)
-        return scores
+            return replace(scores, pieces={**scores.pieces, **self.pieces})
 
     def key(self, teacher: str, question: str) -> Key:
         """Return what the jobs of one edit have in common."""

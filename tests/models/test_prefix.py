@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import torch
@@ -175,13 +179,105 @@ def test_an_edit_reads_only_what_follows_the_change():
         assert torch.allclose(found, expected, atol=2e-4 * float(expected.abs().max()))
 
 
-def test_without_extend_numbers_do_not_depend_on_what_was_read_before():
-    """A run that was killed goes on in a new process, where nothing is kept."""
+@pytest.mark.parametrize("known", [PREFIX - 1, PREFIX - 10])
+def test_without_extend_numbers_do_not_depend_on_what_was_read_before(known):
+    """A run that was killed goes on in a new process, where nothing is kept; bfloat16 shows any other reading."""
     sequences, positions = rollouts()
-    fresh = loaded(qwen).hidden(sequences, positions)
+    fresh, used = (opd.HFModel((copy.deepcopy(qwen()).bfloat16(), tiny.tokenizer()), device="cpu") for _ in range(2))
+    before = [ids[: known + 1] for ids in sequences[:1]]
+    used.hidden([np.concatenate([before[0], before[0]])], [np.array([known])], extend=True)
+    assert torch.equal(fresh.hidden(sequences, positions), used.hidden(sequences, positions))
+
+
+def test_weights_that_change_are_read_anew():
+    """A pair's model may be trained between two uses: by an optimiser, or through `.data`, which nothing counts."""
+    sequences, positions = rollouts()
+    for change in (lambda weight: weight.add_(0.01), lambda weight: weight.data.mul_(1.01)):
+        model = opd.HFModel((copy.deepcopy(qwen()), tiny.tokenizer()), device="cpu")
+        for extend in (False, True):
+            model.hidden(sequences, positions, extend=extend)
+        with torch.no_grad():
+            for weight in model._model.parameters():
+                change(weight)
+        expected = alone(model, sequences, positions)
+        for extend in (False, True):
+            found = model.head(model.hidden(sequences, positions, extend=extend))
+            assert torch.allclose(found, expected, atol=2e-4 * float(expected.abs().max()))
+
+
+def test_a_model_in_training_is_scored_without_dropout_and_left_in_training():
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    made = GPT2LMHeadModel(GPT2Config(vocab_size=64, n_embd=32, n_layer=2, n_head=2, n_positions=128))
+    model = opd.HFModel((made, tiny.tokenizer()), device="cpu")
+    sequences, positions = rollouts()
+    expected = alone(model, sequences, positions)
+    made.train()
+    made.transformer.h[1].eval()  # a part that is frozen
+    found = model.head(model.hidden(sequences, positions))
+    assert torch.allclose(found, expected, atol=2e-4 * float(expected.abs().max()))
+    assert made.training
+    assert made.transformer.h[0].training
+    assert not made.transformer.h[1].training
+
+
+def longrope():
+    """Rotary factors are chosen by the longest position of a forward pass: beyond 64 the long ones."""
+    from transformers import Phi3Config, Phi3ForCausalLM
+
+    rope = {
+        "rope_type": "longrope", "short_factor": [1.0] * 4, "long_factor": [4.0] * 4, "rope_theta": 10000.0,
+        "original_max_position_embeddings": 64,
+    }  # fmt: skip
+    return Phi3ForCausalLM(
+        Phi3Config(**{**SIZES, "pad_token_id": 0}, rope_parameters=rope, original_max_position_embeddings=64)
+    )
+
+
+@pytest.mark.parametrize("tails", [(5, 9, 1), (5, 40, 60)])
+def test_where_positions_depend_on_the_length_each_row_is_read_whole_and_by_itself(tails):
+    model = loaded(longrope)
+    sequences, positions = rollouts(prefix=50, tails=tails)
+    assert not model._reader.shares
+    found = model.head(model.hidden(sequences, positions))
+    expected = alone(model, sequences, positions)
+    assert torch.allclose(found, expected, atol=2e-4 * float(expected.abs().max()))
+
+
+def test_two_threads_read_one_after_the_other():
+    """Live scoring reads in its worker while a cell scores with the same model; what is kept is not made for two."""
     model = loaded(qwen)
-    model.hidden([ids[: PREFIX - 10] for ids in sequences[:1]], [np.array([PREFIX - 11])], extend=True)
-    assert torch.equal(fresh, model.hidden(sequences, positions))
+    sequences, positions = rollouts()
+    expected = model.hidden(sequences, positions)
+    inside, most = [], []
+
+    def enter(*_: object) -> None:
+        inside.append(1)
+        most.append(len(inside))
+        time.sleep(0.002)
+
+    backbone = model._model.get_decoder()
+    backbone.register_forward_pre_hook(enter)
+    backbone.register_forward_hook(lambda *_: inside.pop() and None)
+    with ThreadPoolExecutor(4) as pool:
+        jobs = [
+            pool.submit(model.hidden, sequences[i % 3 :], positions[i % 3 :], extend=bool(i % 2)) for i in range(24)
+        ]
+        found = [job.result() for job in jobs]
+    assert set(most) == {1}
+    for states in found:
+        assert torch.allclose(states, expected[len(expected) - len(states) :], atol=1e-4)
+
+
+def test_a_scoring_that_ends_keeps_nothing():
+    model = loaded(qwen)
+    sequences, _ = rollouts()
+    some = [
+        opd.Rollout(id=str(i), question="q", prompt_ids=ids[:PREFIX], response_ids=ids[PREFIX:])
+        for i, ids in enumerate(sequences)
+    ]
+    opd.score(some, model, {}, progress=False)
+    assert not model._reader.prefixes._kept
 
 
 def test_what_is_kept_stays_within_its_budget():
@@ -189,7 +285,7 @@ def test_what_is_kept_stays_within_its_budget():
     for seed in range(4):
         sequences, positions = rollouts(seed)
         model.hidden(sequences[:1], positions[:1], extend=True)
-    kept = list(model._reader.prefixes._kept.values())
+    kept = list(model._reader.edited._kept.values())
     assert len(kept) == 4
     small = Prefixes(2 * kept[0].nbytes)
     for past in kept:
@@ -198,6 +294,8 @@ def test_what_is_kept_stays_within_its_budget():
     none = Prefixes(0)
     none.put(kept[0])
     assert none.get(kept[0].ids) is None
+    small.put(Past(np.arange(9, dtype=np.int32), tuple(layer for past in kept for layer in past.layers)))
+    assert len(small._kept) == 2  # one that does not fit drives none out
 
 
 def test_common_and_longest():

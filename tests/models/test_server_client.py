@@ -189,6 +189,12 @@ def test_a_sequence_over_the_limit_is_not_sent():
             remote.generate([np.full(250, 9, np.int32)], max_new_tokens=6, seed=0)
 
 
+def test_a_short_key_is_not_looked_for_among_the_numbers(monkeypatch):
+    monkeypatch.setenv("MY_KEY", "1234")
+    with serving(lambda _: Reply({"logprob": -0.51234})) as stub:
+        assert ask(client(stub.url, api_key_env="MY_KEY"), "/x").body == {"logprob": -0.51234}
+
+
 def test_a_key_is_sent_and_seen_nowhere(monkeypatch, caplog):
     monkeypatch.setenv("MY_KEY", KEY)
     caplog.set_level(logging.DEBUG)
