@@ -10,15 +10,22 @@ from pathlib import Path
 VOCAB, LENGTH, TEACHERS = 151_936, 32_768, 3
 
 
-def peak_above_weights(length: int = LENGTH) -> float:
-    """Return megabytes above what the loaded models take, measured in a fresh process."""
+def peak_above_weights(length: int = LENGTH, vocab: int = VOCAB, noise: int = 0) -> float:
+    """Return megabytes above what the loaded models take, measured in a fresh process.
+
+    Args:
+        length: response tokens of the one rollout that is scored.
+        vocab: entries of the vocabulary.
+        noise: how many rollouts are scored a second time for the noise band.
+
+    """
     root = Path(__file__).resolve().parents[2]
-    command = [sys.executable, "-m", "tests.benchmarks.memory", str(length)]
+    command = [sys.executable, "-m", "tests.benchmarks.memory", str(length), str(vocab), str(noise)]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
     return float(json.loads(done.stdout.splitlines()[-1])["above"])
 
 
-def main(length: int) -> None:
+def main(length: int, vocab: int, noise: int) -> None:
     """Score one rollout of this length and print what it took."""
     import numpy as np
     import torch
@@ -30,7 +37,7 @@ def main(length: int) -> None:
     def model(seed: int) -> opd.HFModel:
         torch.manual_seed(seed)
         config = Qwen3Config(
-            vocab_size=VOCAB, hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
+            vocab_size=vocab, hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
             num_key_value_heads=2, head_dim=16, max_position_embeddings=2 * LENGTH, tie_word_embeddings=True,
         )  # fmt: skip
         return opd.HFModel((Qwen3ForCausalLM(config), tiny.tokenizer()), device="cpu", name=f"model-{seed}")
@@ -39,12 +46,12 @@ def main(length: int) -> None:
     teachers = {f"teacher-{i}": opd.Teacher(model(i)) for i in range(1, 1 + TEACHERS)}
     rng = np.random.default_rng(0)
     short, long = (
-        opd.Rollout(id=str(n), prompt_ids=rng.integers(0, VOCAB, 8), response_ids=rng.integers(0, VOCAB, n))
+        opd.Rollout(id=str(n), prompt_ids=rng.integers(6, vocab, 8), response_ids=rng.integers(6, vocab, n))
         for n in (4, length)
     )
     opd.score([short], student, teachers, noise_rollouts=0, progress=False)  # what every first call loads
     before = resident()
-    opd.score([long], student, teachers, noise_rollouts=0, progress=False)
+    opd.score([long], student, teachers, noise_rollouts=noise, progress=False)
     above = high_water() - before
     print(json.dumps({"length": length, "before": before, "above": above}))  # noqa: T201 - read by the caller
 
@@ -67,4 +74,4 @@ def high_water() -> float:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else LENGTH)
+    main(*map(int, sys.argv[1:])) if len(sys.argv) > 1 else main(LENGTH, VOCAB, 0)

@@ -214,6 +214,24 @@ def test_runs_under_other_teachers_or_settings_do_not_open_together(tmp_path):
         opd.load_steps(tmp_path)
 
 
+def test_teachers_asked_otherwise_do_not_open_together_or_are_noted(tmp_path):
+    student, some = tiny.model(0), rollouts()[:2]
+    for step, (arguments, hint) in enumerate((({}, "it is 19"), ({"enable_thinking": False}, "it is 19"))):
+        teacher = opd.Teacher(student, opd.contexts.free_text(hint), arguments)
+        scores = opd.score(some, student, {"T": teacher}, noise_rollouts=0, progress=False)
+        scores.save(tmp_path / "kwargs" / str(step), step=step)
+    with pytest.raises(InvalidInputError, match="differ in the chat template's arguments of teacher 'T'"):
+        opd.load_steps(tmp_path / "kwargs")
+    for step, hint in enumerate(("it is 19", "it is 20")):
+        teacher = opd.Teacher(student, opd.contexts.free_text(hint))
+        out = tmp_path / "texts" / str(step)
+        out.parent.mkdir(exist_ok=True)
+        opd.score_to(some, student, {"T": teacher}, out, noise_rollouts=0, progress=False, step=step)
+    with pytest.warns(UserWarning, match="teacher 'T' has other context texts or wording at steps 0 and 1"):
+        steps = opd.load_steps(tmp_path / "texts")
+    assert len(steps.notes) == 1
+
+
 def test_unlike_computations_warn_and_are_noted(tmp_path):
     one(step=1).save(tmp_path / "a")
     one(step=2, engine="transformers").save(tmp_path / "b")

@@ -47,3 +47,9 @@ def test_fault_41_a_long_response_takes_a_few_hundred_megabytes():
     above = peak_above_weights(LENGTH)
     assert whole > 1100
     assert above < 600
+
+
+@pytest.mark.slow
+def test_fault_41_the_noise_band_takes_no_mask_of_the_length_squared():
+    """Three rows of 8,192 tokens filled up on the left would take a mask of 800 MB under every model."""
+    assert peak_above_weights(8192, vocab=64, noise=1) < 500

@@ -333,3 +333,13 @@ def test_a_tokenizer_with_the_same_ids_and_a_longer_head_stays_as_it_is():
     )
     assert found.items[0].teachers["t"].groups is None
     assert "reverse_kl" in found.items[0].teachers["t"].signals
+
+
+def test_a_teacher_that_sees_nothing_before_takes_nothing_from_the_student():
+    student = byte_pair.model(0, byte_pair.tokenizer(begin="<s>"), "student")
+    teacher = byte_pair.model(1, byte_pair.tokenizer(byte_pair.OTHER, ("</s>",), None, byte_pair.OTHER_TEMPLATE), "t")
+    rollouts = [opd.Rollout(id="r", prompt_text="", response_text="the thing and more")]
+    alone, beside = (score(rollouts, teachers, student) for teachers in ({}, {"other": opd.Teacher(teacher)}))
+    np.testing.assert_array_equal(beside.items[0].student.logprobs, alone.items[0].student.logprobs)
+    assert np.isfinite(alone.items[0].student.logprobs).all()
+    assert np.isnan(beside.items[0].teachers["other"].track.logprobs[0])

@@ -240,3 +240,18 @@ def test_beside_a_dumps_own_student_no_answer_is_lost_either(rollouts):
         served.lives, since = 10**6, len(stub.requests)
         opd.score(given, student, teachers, progress=False, rescore_student=False)
         assert prompts(stub, since).total() == len(rollouts) - 3
+
+
+def test_answers_go_when_their_batch_is_written(rollouts, tmp_path):
+    out, most = tmp_path / "run", []
+
+    def look():
+        most.append(len(list((out / FOLDER).glob("*.npz"))) if (out / FOLDER).exists() else 0)
+
+    with serving(ServedModel(tiny.model(1, vocab=50))) as stub:
+        student, teachers = panel(stub)
+        opd.score_to(
+            rollouts, student, teachers, out, options=opd.Options(batch_rows=1), progress=False, noise_rollouts=0,
+            checkpoint=look,
+        )  # fmt: skip
+    assert max(most) == 1

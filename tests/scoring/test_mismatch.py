@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -231,3 +232,13 @@ def read(folder, record):
     shape.update({**record, "tracks": {"student": {**track, "logprobs": record["tracks"]["student"]["logprobs"]}}})
     (folder / "dump.jsonl").write_text(json.dumps(shape) + "\n")
     return opd.read_rollouts(folder / "dump.jsonl")[0]
+
+
+@pytest.mark.parametrize("rescore", [True, False])
+def test_prompts_are_looked_at_whoever_the_students_side_is(sampled, rescore):
+    twice = [replace(r, prompt_ids=np.concatenate([r.prompt_ids[:1], r.prompt_ids])) for r in sampled]
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        scores = quiet(twice, tiny.model(0), {"Self": teachers()["Self"]}, rescore_student=rescore)
+    assert any("chat template makes" in str(warning.message) for warning in seen)
+    assert any("chat template makes" in note for note in scores.notes)

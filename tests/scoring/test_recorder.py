@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import signal
 import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 import opd_widgets as opd
@@ -87,3 +89,27 @@ def test_the_recorder_loads_no_model_library():
     code = f"import sys, opd_widgets as o; o.Recorder; o.load_steps; print({heavy} & {{*sys.modules}})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_a_prompt_that_comes_again_is_scored_under_the_weights_of_its_step(tmp_path):
+    """Rollouts of one long prompt share what was read of it, but not with the weights of an earlier step."""
+    import torch
+
+    student = opd.HFModel((copy.deepcopy(tiny.qwen(0, limit=512)), tiny.tokenizer()), device="cpu", name="student")
+    rng = np.random.default_rng(0)
+    prompt = rng.integers(6, 50, 200)
+    some = [
+        opd.Rollout(id=str(i), question="q", prompt_ids=prompt, response_ids=rng.integers(6, 50, 9)) for i in range(4)
+    ]
+    recorder = opd.Recorder(
+        tmp_path / "runs", student=student, teachers={"other": opd.Teacher(tiny.model(1, limit=512))}
+    )
+    for step in (1, 2):
+        place = recorder.record(step, some)
+        with torch.no_grad():
+            ids = torch.tensor(np.stack([r.token_ids for r in some]))
+            logp = student._model(ids).logits.log_softmax(-1)[:, 199:-1].gather(-1, ids[:, 200:, None])[..., 0]
+            for weight in student._model.parameters():
+                weight.add_(0.02 * torch.randn(weight.shape, generator=torch.Generator().manual_seed(step)))
+        found = np.stack([item.student.logprobs for item in opd.load(place).items])
+        np.testing.assert_allclose(found, logp.numpy(), atol=1e-4)

@@ -322,3 +322,11 @@ def test_unlike_tracks_warn_and_name_both():
     with pytest.warns(UserWarning, match="dtype float32 against bfloat16"):
         scored = opd.score([rollout], tiny.model(0), {"t": opd.Teacher(half)}, progress=False)
     assert "bfloat16" in scored.notes[0]
+
+
+def test_no_divergence_of_two_that_agree_is_below_zero():
+    lab = opd.demo()
+    twin = opd.HFModel((lab.student._model, lab.student.tokenizer.inner), device="cpu", name="twin")
+    scores = opd.score(lab.rollouts, lab.student, {"twin": opd.Teacher(twin)}, noise_rollouts=0, progress=False)
+    for name in ("reverse_kl", "forward_kl", "jsd", "skew_reverse_kl"):
+        assert min(float(item.teachers["twin"].signals[name].min()) for item in scores.items) >= 0

@@ -179,6 +179,14 @@ def test_reset_shows_the_first_context_again(explorer):
     assert explorer.edited_scores().items[0].teachers["hinted"].context == "hint"
 
 
+def test_the_scores_with_edits_spell_every_token_of_theirs(explorer):
+    explorer.set_context("hinted", "new: 98765").wait(WAIT)
+    scores = explorer.edited_scores()
+    for item in scores.items:
+        assert set(item.teachers["hinted"].prompt_ids.tolist()) <= set(scores.pieces)
+        assert set(item.teachers["hinted"].track.topk.ids.ravel().tolist()) - {-1} <= set(scores.pieces)
+
+
 def test_the_newest_edit_wins(explorer):
     jobs = [explorer.set_context("hinted", f"try {i}") for i in range(5)]
     assert all(job.wait(WAIT) for job in jobs)
