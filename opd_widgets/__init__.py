@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from opd_widgets.scoring.contrast import contrast
     from opd_widgets.scoring.from_tracks import scores_from_tracks
     from opd_widgets.scoring.panel import Options
-    from opd_widgets.scoring.recorder import Recorder
+    from opd_widgets.scoring.recording.recorder import Recorder
     from opd_widgets.scoring.run import score_to
     from opd_widgets.scoring.sample import sample_rollouts
     from opd_widgets.scoring.score import score
@@ -52,7 +52,7 @@ _HOME = {
     "Options": "scoring.panel",
     "Provenance": "data.track",
     "Question": "data.question",
-    "Recorder": "scoring.recorder",
+    "Recorder": "scoring.recording.recorder",
     "Rollout": "data.rollout",
     "RolloutList": "widgets.rollout_list",
     "Sampling": "models.protocol",

@@ -52,7 +52,24 @@ def _add_score(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
             "killed, the same command continues where it was. Open the run with opd.load(RUN); no model is needed."
         ),
     )
-    score.add_argument("rollouts", metavar="ROLLOUTS", help="a file of rollouts; the format is told from its content")
+    score.add_argument(
+        "rollouts",
+        metavar="ROLLOUTS",
+        help="a file of rollouts, a folder of such files, or a glob in quotes ('runs/*.jsonl'); the format is told "
+        "from the content of each",
+    )
+    score.add_argument("--format", metavar="NAME", help="read ROLLOUTS as this format (verl, trl, openai, ...)")
+    score.add_argument(
+        "--outcome",
+        metavar="NAME",
+        help='the reward in ROLLOUTS that says whether a rollout is correct (from 0.5 up, or true), "reward" '
+        "for one without a name; without this, outcomes are as ROLLOUTS says, mostly unknown",
+    )
+    score.add_argument(
+        "--trust-pickle",
+        action="store_true",
+        help="read .pt and pickle files, which can be made to run code: only plain values and tensors are made of them",
+    )
     score.add_argument("--student", metavar="MODEL", required=True, help="who wrote them: a folder or a hub name")
     score.add_argument(
         "--teacher",
@@ -103,7 +120,9 @@ def _score(given: argparse.Namespace) -> int:
     sizes = {} if given.batch_tokens is None else {"batch_tokens": given.batch_tokens}
     options = Options(fuse=given.fuse, **sizes)
     specs = [TeacherSpec.parse(text) for text in given.teacher]
-    rollouts = read_rollouts(given.rollouts)
+    rollouts = read_rollouts(
+        given.rollouts, format=given.format, outcome=given.outcome, trust_pickle=given.trust_pickle
+    )
     student, teachers = load_models(given.student, specs, device=given.device, dtype=given.dtype)
     run = score_to(rollouts, student, teachers, given.out, options=options, step=given.step)
     seconds = time.perf_counter() - started

@@ -1,8 +1,11 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { makeScores, toCells } from "../dev/fixture";
+import { liveModel } from "../dev/kernel";
 import { onlyHere } from "../src/core/only_here";
 import { staticModel } from "../src/host/static_model";
 import type { ScoresTrait } from "../src/model/contract";
+import { rowsOf } from "../src/view/context_editor";
+import { lineBefore } from "../src/view/prompts";
 import explorer from "../src/widgets/explorer";
 
 const JOB = { state: "idle", teacher: null, question: null, done: 0, total: 0, seconds: 0, message: "" };
@@ -10,10 +13,10 @@ const SELF = "Self + solution";
 const HOSTILE = "mode='<img src=x onerror=alert(1)>'";
 const open: (() => void)[] = [];
 
-async function show(scores: ScoresTrait, teacher = SELF) {
+async function show(scores: ScoresTrait, teacher = SELF, make: typeof staticModel = staticModel) {
   const el = document.body.appendChild(document.createElement("div"));
   const traits = { scores, live: { entries: [], vocab: {} }, job: JOB, rollout: 1, token: -1, teacher };
-  const model = staticModel({ ...traits, signal: "advantage" });
+  const model = make({ ...traits, signal: "advantage" });
   const definition = explorer as { render(props: object): () => void };
   open.push(definition.render({ model, el, signal: new AbortController().signal, host: {}, experimental: {} }));
   await new Promise<void>((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())));
@@ -79,6 +82,67 @@ describe("context card", () => {
       expect(facts.at(-1)).toBe(`chat template: enable_thinking=False, ${HOSTILE}`);
       expect(el.querySelector("img")).toBeNull();
     }
+  });
+});
+
+describe("facts of a context while another text stands below", () => {
+  const live = (state: Record<string, unknown>) => liveModel(state, { delay: 5 });
+
+  function type(field: HTMLElement, text: string): void {
+    (field as HTMLTextAreaElement).value = text;
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+
+  it("say that they are the scored one's, from the first key to a refusal, until it is taken back", async () => {
+    const scores = withLeak(true);
+    const { tokens } = scores.meta.rollouts[1].contexts[SELF];
+    const { one, texts } = await show(scores, SELF, live);
+    const badge = one(".opd-context-leak");
+    type(one(".opd-context-text"), "x".repeat(300)); // the stand-in for Python refuses so long a text
+    await vi.waitFor(() => expect(badge.textContent).toBe("scored context leaks the answer"));
+    await vi.waitFor(() => expect(one(".opd-job-status").textContent).toContain("not scored"));
+    expect(badge.textContent).toBe("scored context leaks the answer");
+    expect(badge.hasAttribute("data-stale")).toBe(true);
+    expect(one(".opd-context-facts").hasAttribute("data-stale")).toBe(true);
+    expect(texts(".opd-context-facts p").join()).toContain(`scored context ${tokens} tokens, not seen by the student`);
+    one(".opd-context-reset").click();
+    await vi.waitFor(() => expect(badge.textContent).toBe("leaks the answer"));
+    expect(one(".opd-context").querySelector("[data-stale]")).toBeNull();
+    expect(texts(".opd-context-facts p").join()).not.toContain("scored");
+  });
+
+  it("are the new text's as soon as the rollout in view is scored under it", async () => {
+    const { one, texts } = await show(withLeak(false), SELF, live);
+    type(one(".opd-context-text"), "four");
+    await vi.waitFor(() => expect(one(".opd-context-facts").hasAttribute("data-stale")).toBe(true));
+    await vi.waitFor(() => expect(texts(".opd-context-facts p").join()).toContain(" · edited"), 3000);
+    expect(texts(".opd-context-facts p").join()).toContain("context 4 tokens, not seen");
+    expect(one(".opd-context").querySelector("[data-stale]")).toBeNull();
+  });
+});
+
+describe("the context's field", () => {
+  it.each([
+    ["", 10, 1],
+    ["a\nb\n", 10, 3],
+    ["one two three", 10, 2], // "one two " and "three"
+    ["one two thr", 11, 1],
+    ["x".repeat(25), 10, 3], // broken where it must be
+    ["ab ".repeat(7), 10, 3], // three words a row: the last blank may hang over
+  ])("takes rows for %j in %d columns: %d", (text, columns, expected) => {
+    expect(rowsOf(text, columns)).toBe(expected);
+  });
+});
+
+describe("a folded prompt", () => {
+  it.each([
+    [10, 0], // in the first line: none before it
+    [30, 0],
+    [41.5, 0],
+    [42, 1],
+    [210, 9],
+  ])("shows from the line before the one at %d px", (height, expected) => {
+    expect(lineBefore(height, 20.8)).toBe(expected);
   });
 });
 

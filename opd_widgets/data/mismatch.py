@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from opd_widgets.data.rollout import Rollout
     from opd_widgets.data.scored import RolloutScores
 
-STUDENT = "student"  # the readers' name of the track of whoever wrote the rollout
+OWN_TRACK = "student"  # the readers' name of the track of whoever wrote the rollout
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class StudentMismatch:
     counted: tuple[NDArray[np.bool_], ...]
 
     @classmethod
-    def of(cls, rollouts: Sequence[Rollout], items: Sequence[RolloutScores], track: str = STUDENT) -> StudentMismatch:
+    def of(cls, rollouts: Sequence[Rollout], items: Sequence[RolloutScores], track: str = OWN_TRACK) -> StudentMismatch:
         """Return the comparison of rollouts' own tracks with their scores.
 
         Raises:
@@ -129,7 +129,7 @@ class StudentMismatch:
 
 
 def mismatch_notes(
-    rollouts: Sequence[Rollout], items: Sequence[RolloutScores], track: str = STUDENT
+    rollouts: Sequence[Rollout], items: Sequence[RolloutScores], track: str = OWN_TRACK
 ) -> tuple[str, ...]:
     """Return what a reader must be told where rollouts brought the student's log-probabilities and it was scored."""
     if not any(track in rollout.tracks for rollout in rollouts):

@@ -17,6 +17,9 @@ from opd_widgets.errors import InvalidInputError, RolloutError
 Ids = NDArray[np.int32]
 DIFFERS = "retokenising_differs"  # the metadata's entry that names the first place where the text does not come back
 NO_PROMPT = "prompt_unknown"  # the metadata's entry of a rollout that came without what the student was asked
+LEFT_OUT = (
+    "tracks_left_out"  # the metadata's entry that names the tracks of a text's own tokens, which its new ids have not
+)
 _SHOWN = 12  # characters of each text shown where they differ
 
 
@@ -133,7 +136,8 @@ def tokenised(rollout: Rollout, tokenizer: TextTokenizer) -> Rollout:
     """Return the rollout with ids. Those it came with are kept, with their mask and tracks.
 
     Text is tokenised and marked "retokenised"; tracks and token strings of the text's own tokens cannot follow and are
-    dropped. Where the ids do not give the text back, the metadata's entry `retokenising_differs` names the first place.
+    left out: the metadata's entry `tracks_left_out` names the tracks. Where the ids do not give the text back, the
+    metadata's entry `retokenising_differs` names the first place.
     A response that came without any prompt stands after an empty one, and the entry `prompt_unknown` says so.
 
     Raises:
@@ -160,7 +164,7 @@ def tokenised(rollout: Rollout, tokenizer: TextTokenizer) -> Rollout:
         response_mask=None,
         tracks={},
         text_source="retokenised",
-        metadata=_with_difference(rollout, [_difference("the response", text, tokenizer.decode(response))]),
+        metadata=_told(rollout, [_difference("the response", text, tokenizer.decode(response))]),
     )
 
 
@@ -206,7 +210,7 @@ def _tokenised_turns(rollout: Rollout, turns: tuple[Message, ...], tokenizer: Te
         tracks={},
         messages=rollout.messages if rollout.messages is not None else turns[: own[0]],
         text_source="retokenised",
-        metadata=_with_difference(rollout, differences),
+        metadata=_told(rollout, differences),
     )
 
 
@@ -219,6 +223,8 @@ def _difference(what: str, text: str, back: str) -> str | None:
     return f"{what} from character {at}: {text[at : at + _SHOWN]!r} came back as {back[at : at + _SHOWN]!r}"
 
 
-def _with_difference(rollout: Rollout, differences: Sequence[str | None]) -> Mapping[str, Any]:
+def _told(rollout: Rollout, differences: Sequence[str | None]) -> Mapping[str, Any]:
+    """Return the metadata with what making ids of the text has lost."""
     first = next((difference for difference in differences if difference), None)
-    return rollout.metadata if first is None else {**rollout.metadata, DIFFERS: first}
+    lost = {} if first is None else {DIFFERS: first}
+    return {**rollout.metadata, **lost, **({LEFT_OUT: sorted(rollout.tracks)} if rollout.tracks else {})}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -219,12 +220,18 @@ class Steps(Mapping[int, Scores]):
         return pd.DataFrame(rows)
 
     def shared(self) -> tuple[str, ...]:
-        """Return the ids of rollouts that two steps or more have scored, with equal token ids."""
+        """Return the ids of rollouts that two steps or more have scored, with equal token ids.
+
+        An id that several rollouts of one run have is none of them: it does not say which is meant.
+        """
         found: dict[str, list[StoredRun]] = {}
         for run in self.runs:
             for name in run.index:
                 found.setdefault(name, []).append(run)
-        return tuple(name for name, runs in found.items() if len(runs) > 1 and not _other_ids(name, runs))
+        twice = {name for run in self.runs for name, count in Counter(run.manifest.rollouts).items() if count > 1}
+        return tuple(
+            name for name, runs in found.items() if len(runs) > 1 and name not in twice and not _other_ids(name, runs)
+        )
 
     def compare(self, rollout_id: str, signal: str, teacher: str | None = None) -> RolloutSteps:
         """Return one signal along one rollout as every checkpoint that scored it sees it.
@@ -235,7 +242,8 @@ class Steps(Mapping[int, Scores]):
             teacher: whose; not needed for the student's own signals, or with one teacher.
 
         Raises:
-            InvalidInputError: fewer than two steps scored it, or it has other token ids at one of them.
+            InvalidInputError: fewer than two steps scored it, it has other token ids at one of them, or several
+                rollouts of one run have that id.
             MissingSignalError: no such signal.
 
         """
@@ -250,6 +258,7 @@ class Steps(Mapping[int, Scores]):
                 "out, step=N)"
             )
             raise InvalidInputError(msg)
+        _check_one(rollout_id, runs)
         if other := _other_ids(rollout_id, runs):
             msg = f"rollout {rollout_id!r} is not the same at every step: {other}. Expected equal prompt and response"
             raise InvalidInputError(msg)
@@ -309,6 +318,23 @@ def _folders(runs: str | Path | Sequence[str | Path]) -> list[Path]:
         msg = "found an empty list of runs, expected at least one run folder"
         raise InvalidInputError(msg)
     return list(found)
+
+
+def _check_one(name: str, runs: Sequence[StoredRun]) -> None:
+    """Refuse an id that several rollouts of one run have.
+
+    Raises:
+        InvalidInputError: they do; the message names the step and how many they are.
+
+    """
+    for run in runs:
+        count = run.manifest.rollouts.count(name)
+        if count > 1:
+            msg = (
+                f"{count} rollouts of step {run.step} have the id {name!r}, expected one: which is meant is not known. "
+                "Read the rollouts again (opd.read_rollouts gives each an id of its own) and score them anew"
+            )
+            raise InvalidInputError(msg)
 
 
 def _other_ids(name: str, runs: Sequence[StoredRun]) -> str:

@@ -93,8 +93,9 @@ def read_table(path: Path, columns: Callable[[list[str]], list[str]] | None = No
 
 def broken(path: Path, why: object) -> ReadError:
     """Return the error for a file of a run that does not hold what it should."""
+    found = str(why).rstrip(". ")
     return ReadError(
-        f"{path.name} of the run at {str(path.parent)!r} is damaged or half-written: {why}. Expected it as it "
+        f"{path.name} of the run at {str(path.parent)!r} is damaged or half-written: {found}. Expected it as it "
         "was written: take a sound copy; or, if it is a shard or its prompts, delete it and score into the folder again"
     )
 

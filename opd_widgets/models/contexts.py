@@ -98,6 +98,13 @@ class Context:
 
         """
         texts = {"{" + name + "}": _resolve(name, source, rollout) for name, source in self.parts}
+        for name, source in texts.items():
+            if not source.strip() and self.template.strip() != name:
+                msg = (
+                    f"the context's {name[1:-1]} is empty for rollout {rollout.id!r} of question {rollout.question!r}, "
+                    "and its wording would stand around nothing; give a text, or use the teacher without a context"
+                )
+                raise ContextError(msg)
         if not texts:
             return self.template
         places = "|".join(map(re.escape, texts))  # all at once: braces inside a part are that part's own text

@@ -54,7 +54,9 @@ class Head:
     def _difference(self) -> float:
         """How far hidden-then-head is from the model's own forward: an architecture may do more in between."""
         ids = torch.arange(min(4, self._size), device=self._model.device)[None]
-        whole = self._model(input_ids=ids, use_cache=False).logits[0].float()
+        # a trainer may have wrapped the whole model's forward in mixed precision, and no part of it
+        forward = getattr(self._model, "_original_forward", self._model)
+        whole = forward(input_ids=ids, use_cache=False).logits[0].float()
         states = self._model.get_decoder()(input_ids=ids, use_cache=False).last_hidden_state[0]
         scale = max(1.0, float(whole.abs().max()))
         difference = float((whole - self._logits(states)).abs().max()) / scale

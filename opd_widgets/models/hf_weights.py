@@ -13,12 +13,13 @@ _SAMPLED, _ENTRIES = 8, 16
 
 @contextmanager
 def evaluating(model: Any) -> Iterator[None]:
-    """Turn dropout and the like off for a while, and leave every part in the mode it was in."""
+    """Turn dropout and a trainer's mixed precision off for a while, and leave every part in the mode it was in."""
     training = [part for part in model.modules() if part.training] if model.training else []
     if training:
         model.eval()
     try:
-        yield
+        with torch.autocast(model.device.type, enabled=False):
+            yield
     finally:
         for part in training:
             part.training = True

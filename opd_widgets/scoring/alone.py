@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from opd_widgets.data.topk import TopK
 from opd_widgets.data.track import LogprobTrack
 from opd_widgets.models.protocol import is_scorer
-from opd_widgets.scoring.assemble import context_hash
+from opd_widgets.scoring.assemble import Builder
 from opd_widgets.scoring.batch import score_batch
 from opd_widgets.scoring.kept import Answers
 from opd_widgets.scoring.panel import Options, Panel
@@ -69,7 +68,8 @@ def _served(scorer: TokenScorer, tasks: Sequence[Task], k: int) -> list[LogprobT
     for one in sequenced:
         end = start + max(0, one.count)
         here = {name: values[start:end] for name, values in columns.items()}
-        tracks.append(_track(here, one, scorer))
+        build = Builder(len(one.response), one.first, k)
+        tracks.append(build.track(here if one.count > 0 else {}, scorer.provenance, one.prompt, entropy=False))
         start = end
     return tracks
 
@@ -83,26 +83,3 @@ def _sequenced(task: Task) -> Sequenced:
     prompt = np.zeros(0, np.int32) if prompt is None else prompt
     response = np.zeros(0, np.int32) if response is None else response
     return Sequenced(prompt, response, 0 if len(prompt) else 1)
-
-
-def _track(columns: dict[str, np.ndarray], one: Sequenced, scorer: TokenScorer) -> LogprobTrack:
-    length, first = len(one.response), one.first
-    logprobs = np.full(length, np.nan, np.float32)
-    rank, censored = np.zeros(length, np.int32), np.zeros(length, bool)
-    topk = None
-    if columns and one.count > 0:
-        logprobs[first:] = columns["logprob"]
-        rank[first:] = np.nan_to_num(columns["rank"], nan=0).astype(np.int32)
-        censored[first:] = columns["censored"]
-        width = columns["top_ids"].shape[1]
-        ids, values = np.full((length, width), -1, np.int32), np.full((length, width), np.nan, np.float32)
-        ids[first:], values[first:] = columns["top_ids"], columns["top_logprobs"]
-        topk = TopK(ids, values)
-    return LogprobTrack(
-        logprobs,
-        rank=rank,
-        topk=topk,
-        censored=censored,
-        provenance=scorer.provenance,
-        context_hash=context_hash(one.prompt),
-    )

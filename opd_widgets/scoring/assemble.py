@@ -57,7 +57,7 @@ def assemble(task: Task, first: int, columns: Mapping[str, Columns], asked: Aske
         asked: provenance and settings.
 
     """
-    build = _Builder(len(task.rollout), first, asked.top_k)
+    build = Builder(len(task.rollout), first, asked.top_k)
     student = columns.get(STUDENT, {})
     own = build.track(student, asked.student, task.rollout.prompt_ids)
     measured = Measured(
@@ -89,7 +89,7 @@ def assemble(task: Task, first: int, columns: Mapping[str, Columns], asked: Aske
     return RolloutScores(own, compute_signals(measured, asked.settings, per_teacher=False), scored)
 
 
-def _in_groups(task: Task, name: str, build: _Builder, both: Columns, asked: Asked) -> TeacherScores:
+def _in_groups(task: Task, name: str, build: Builder, both: Columns, asked: Asked) -> TeacherScores:
     """Return the record of a teacher of another tokenizer: only sums over groups of equal text compare."""
     prompt, respelled = task.prompts[name], task.respelled[name]
     track = LogprobTrack(
@@ -114,7 +114,7 @@ def _in_groups(task: Task, name: str, build: _Builder, both: Columns, asked: Ask
     )
 
 
-def _own(build: _Builder, columns: Columns, track: LogprobTrack, pair: tuple[str, ...]) -> dict[str, Any]:
+def _own(build: Builder, columns: Columns, track: LogprobTrack, pair: tuple[str, ...]) -> dict[str, Any]:
     """Return what one teacher adds to the measurements."""
     return {
         **{name: build.column(columns, name) for name in pair},
@@ -127,20 +127,29 @@ def _own(build: _Builder, columns: Columns, track: LogprobTrack, pair: tuple[str
 
 
 @dataclass(frozen=True)
-class _Builder:
-    """Puts scored rows at their tokens; what was not scored stays missing."""
+class Builder:
+    """Puts scored rows at their tokens; what was not scored stays missing.
+
+    Args:
+        length: tokens of the response.
+        first: those before this one were not scored.
+        top_k: columns of a top-k that is not there.
+
+    """
 
     length: int
     first: int
     top_k: int
 
     def column(self, columns: Columns, name: str) -> NDArray[np.float32]:
+        """Return a measurement along the response: float32 [R]."""
         out = np.full(self.length, np.nan, np.float32)
         if name in columns:
             out[self.first :] = columns[name]
         return out
 
     def matrix(self, columns: Columns, name: str) -> NDArray[np.float32]:
+        """Return a measurement of several columns: float32 [R, K]."""
         width = columns[name].shape[1] if name in columns else self.top_k
         out = np.full((self.length, width), np.nan, np.float32)
         if name in columns:
@@ -148,6 +157,7 @@ class _Builder:
         return out
 
     def top(self, columns: Columns) -> TopK:
+        """Return the likeliest tokens along the response."""
         logprobs = self.matrix(columns, "top_logprobs")
         ids = np.full(logprobs.shape, UNUSED_ID, np.int32)
         if "top_ids" in columns:
@@ -157,6 +167,7 @@ class _Builder:
     def track(
         self, columns: Columns, provenance: Provenance, prompt: NDArray[np.int32] | None, *, entropy: bool = True
     ) -> LogprobTrack:
+        """Return a model's track; without `entropy` where it gives no full distribution."""
         censored = np.zeros(self.length, bool)
         censored[self.first :] = columns.get("censored", False)
         rank = self.column(columns, "rank")

@@ -10,7 +10,7 @@ from array_api_compat import array_namespace, device, to_device
 from opd_widgets.measures import fused
 from opd_widgets.measures.distribution import Array
 from opd_widgets.measures.ranking import rank_of, top_k
-from opd_widgets.models.hf_fuse import compiled
+from opd_widgets.models.torch_compile import compiled
 from opd_widgets.scoring.chunk import Ask, Columns, Theirs, at_ids, joined, no_less_than_zero
 
 

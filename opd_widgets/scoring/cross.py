@@ -10,9 +10,7 @@ import numpy as np
 
 from opd_widgets.data.crosstok import NO_GROUP
 from opd_widgets.data.track import ROUNDING
-from opd_widgets.measures.signals import REGISTRY
 from opd_widgets.models.protocol import Model, is_scorer
-from opd_widgets.models.tokenizer import first_unlike
 from opd_widgets.scoring.chunk import logprobs_at
 
 if TYPE_CHECKING:
@@ -25,9 +23,6 @@ if TYPE_CHECKING:
     from opd_widgets.scoring.panel import Panel
     from opd_widgets.scoring.prepare import Task
     from opd_widgets.scoring.session import Session
-
-# what sums over groups give; see `opd_widgets.measures.measured.Measured`
-_GIVEN = {"student_logprob", "teacher_logprob"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,37 +111,6 @@ def _ask_scorer(
 
 def _empty(length: int) -> Columns:
     return {"logprob": np.full(length, np.nan, np.float32), "censored": np.zeros(length, bool)}
-
-
-def what_groups_lack(tasks: Sequence[Task], panel: Panel) -> tuple[str, ...]:
-    """Return a note a teacher of another tokenizer: how it is compared, what is absent, how much is not comparable."""
-    lacking = [
-        signal.name
-        for signal in REGISTRY.values()
-        if signal.per_teacher and signal.compute is not None and not _GIVEN.issuperset(signal.needs)
-    ]
-    notes = []
-    for name, teacher in panel.foreign.items():
-        unlike = first_unlike(panel.student.tokenizer, teacher.model.tokenizer)
-        why = "" if unlike is None else f" (id {unlike[0]} is {unlike[2]!r} to it and {unlike[1]!r} to the student)"
-        total, left = _counts(tasks, name)
-        notes.append(
-            f"{name} has another tokenizer than the student{why}: tokens are compared in groups of equal text, a "
-            f"group's value is the sum over its tokens, and there is no {', '.join(lacking)}. {left} of {total} "
-            "counted tokens are not comparable"
-        )
-    return tuple(notes)
-
-
-def _counts(tasks: Sequence[Task], name: str) -> tuple[int, int]:
-    """Return how many tokens count, and how many of them are in no group."""
-    total = left = 0
-    for task in tasks:
-        if name in task.respelled:
-            counted = task.rollout.counted
-            total += int(counted.sum())
-            left += int((counted & (task.respelled[name].alignment.student == NO_GROUP)).sum())
-    return total, left
 
 
 def group_sums(alignment: Alignment, columns: Columns, student: LogprobTrack) -> Columns:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from opd_widgets.data.mismatch import STUDENT
+from opd_widgets.data.mismatch import OWN_TRACK
 from opd_widgets.errors import InvalidInputError
 from opd_widgets.scoring.alone import tracks_of
 from opd_widgets.scoring.from_tracks import of_tracks
@@ -42,10 +42,10 @@ def score_beside_tracks(tasks: Sequence[Task], panel: Panel, done: Callable[[int
         for name, teacher in panel.teachers.items()
     }
     beside = [
-        replace(rollout, tracks=_beside(rollout.tracks[STUDENT], by_name, place))
+        replace(rollout, tracks=_beside(rollout.tracks[OWN_TRACK], by_name, place))
         for place, rollout in enumerate(rollouts)
     ]
-    made, unlike = of_tracks(beside, STUDENT, panel.student.tokenizer, panel.options.settings)
+    made, unlike = of_tracks(beside, OWN_TRACK, panel.student.tokenizer, panel.options.settings)
     for note in unlike:
         warnings.warn(note, stacklevel=3)  # points at who called opd.score
     return replace(
@@ -60,7 +60,7 @@ def score_beside_tracks(tasks: Sequence[Task], panel: Panel, done: Callable[[int
 
 
 def _beside(own: LogprobTrack, by_name: dict[str, list[LogprobTrack]], place: int) -> dict[str, LogprobTrack]:
-    return {STUDENT: own, **{name: tracks[place] for name, tracks in by_name.items()}}
+    return {OWN_TRACK: own, **{name: tracks[place] for name, tracks in by_name.items()}}
 
 
 def _with_prompts(item: RolloutScores, task: Task) -> RolloutScores:
@@ -78,15 +78,15 @@ def _with_prompts(item: RolloutScores, task: Task) -> RolloutScores:
 
 
 def _check(rollouts: Sequence[Rollout], panel: Panel) -> None:
-    bare = [rollout.id for rollout in rollouts if STUDENT not in rollout.tracks]
+    bare = [rollout.id for rollout in rollouts if OWN_TRACK not in rollout.tracks]
     if bare:
         msg = (
-            f"{len(bare)} of {len(rollouts)} rollouts brought no track {STUDENT!r} along (first {bare[0]!r}), expected "
-            "it with rescore_student=False. Score the student anew: rescore_student=True"
+            f"{len(bare)} of {len(rollouts)} rollouts brought no track {OWN_TRACK!r} along (first {bare[0]!r}), and "
+            "rescore_student=False needs it. Score the student anew: rescore_student=True"
         )
         raise InvalidInputError(msg)
-    if STUDENT in panel.teachers:
-        msg = f"found a teacher named {STUDENT!r}, which is the name of the rollouts' own track; give it another name"
+    if OWN_TRACK in panel.teachers:
+        msg = f"found a teacher named {OWN_TRACK!r}, which is the name of the rollouts' own track; give it another name"
         raise InvalidInputError(msg)
     foreign = [name for name in panel.teachers if name not in panel.shared]
     if foreign:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from opd_widgets.scoring.prepare import Task
 
 PERCENTILE = 99
-# Longer rollouts are scored a second time only where there are no shorter ones: three of them would take their time, and
-# a mask of their length squared.
+# Longer rollouts are scored a second time only where there are no shorter ones: three of them take time, and a mask of
+# their length squared.
 LONG = 2048
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from opd_widgets.errors import InvalidInputError
@@ -14,6 +14,7 @@ from opd_widgets.models.tokenizer import shared_tokens
 from opd_widgets.scoring.kept import Answers
 
 if TYPE_CHECKING:
+    from opd_widgets.data.rollout import Rollout
     from opd_widgets.models.protocol import Kept, Padding
 
 STUDENT = ""  # stands for the student where teachers stand by name; no teacher may be called so
@@ -126,6 +127,16 @@ class Panel:
             if count is not None:
                 shared[name] = count
         return cls(student, dict(teachers), options or Options(), shared)
+
+    def reading(self, rollouts: Iterable[Rollout]) -> Panel:
+        """Return the panel for these rollouts: a teacher whose tokenizer lacks one of their tokens is of another.
+
+        Such a teacher has no row for the token, or one that was never trained; the text it can read.
+        """
+        real = self.student.tokenizer.size
+        responses = [rollout.response_ids for rollout in rollouts if rollout.response_ids is not None]
+        used = max((int(ids[ids < real].max()) for ids in responses if (ids < real).any()), default=-1)
+        return replace(self, shared={name: n for name, n in self.shared.items() if n > used})
 
     def only(self, teacher: str) -> Panel:
         """Return the panel with one of its teachers.

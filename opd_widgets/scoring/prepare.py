@@ -92,8 +92,8 @@ def _check_ids(rollout: Rollout, who: str, model: LanguageModel, prompt: Ids) ->
         if ids is not None and len(ids) and int(ids.max()) >= model.vocab_size:
             msg = (
                 f"rollout {rollout.id!r} holds id {int(ids.max())} at {part} token {int(ids.argmax())}, and {who!r} "
-                f"knows ids 0 to {model.vocab_size - 1}. Expected ids of the student's tokenizer; check that the dump "
-                "comes from this model"
+                f"has rows for ids 0 to {model.vocab_size - 1}. Expected ids of the student's tokenizer, and a teacher "
+                "that has them; check that the dump comes from this student"
             )
             raise RolloutError(msg)
 

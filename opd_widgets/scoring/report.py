@@ -78,8 +78,7 @@ class Report:
 
     def to_text(self) -> str:
         """Return it for people."""
-        judged = f"{self.outcomes['correct']} correct, {self.outcomes['incorrect']} incorrect"
-        judged += f", {self.truncated} truncated" if self.truncated else ""
+        judged = _judged(self.outcomes) + (f", {self.truncated} truncated" if self.truncated else "")
         what = f"{self.outcomes.total()} rollouts of {self.student} ({judged}), {self.tokens} tokens"
         lines = [f"{what}, {self.seconds:.1f} s"]
         rows = self.table.to_dict("records")
@@ -92,6 +91,16 @@ class Report:
             count = int(self.table[kind].sum()) if rows else 0
             lines += [f"  ({count} {kind} values are in no mean)"] if count else []
         return "\n".join([*lines, "", *(f"note: {note}" for note in self.notes), f"run: {self.path}"])
+
+
+def _judged(outcomes: Counter[str]) -> str:
+    """Return how many rollouts have which outcome; correct and incorrect ones only where any was judged."""
+    parts = []
+    if outcomes["correct"] or outcomes["incorrect"]:
+        parts = [f"{outcomes[name]} {name}" for name in ("correct", "incorrect")]
+    parts += [f"{outcomes['unverified']} unverified"] if outcomes["unverified"] else []
+    parts += [f"outcome unknown: {outcomes['unknown']}"] if outcomes["unknown"] else []
+    return ", ".join(parts) or "none"
 
 
 def _mean(scores: Scores, teacher: str) -> float:

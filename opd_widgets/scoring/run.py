@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm.auto import tqdm
 
-from opd_widgets.data.mismatch import STUDENT, mismatch_notes
+from opd_widgets.data.mismatch import mismatch_notes
 from opd_widgets.data.store import read_batch
 from opd_widgets.data.store_files import need_pyarrow, only_writer
 from opd_widgets.data.store_manifest import NAME, Manifest, check_step, installed
@@ -23,7 +23,8 @@ from opd_widgets.scoring.batch import score_batch
 from opd_widgets.scoring.identity import check_same, identity_of
 from opd_widgets.scoring.kept import Answers
 from opd_widgets.scoring.noise import spread
-from opd_widgets.scoring.notes import notes_on
+from opd_widgets.scoring.notes.lacking import OUTSIDE, what_lies_outside
+from opd_widgets.scoring.notes.on_scoring import notes_on
 from opd_widgets.scoring.panel import Options, Panel
 from opd_widgets.scoring.plan import plan_batches
 from opd_widgets.scoring.prepare import Task, check_rollouts, make_task
@@ -84,6 +85,7 @@ def score_to(
         check_free(folder)  # before models are asked anything
     panel = replace(Panel.of(student, teachers, options), answers=Answers(folder))
     ready = check_rollouts(rollouts, student)
+    panel = panel.reading(ready)
     tasks = [make_task(rollout, panel) for rollout in ready]
     notes = notes_on(tasks, panel)
     with only_writer(folder):
@@ -101,19 +103,18 @@ def score_to(
                 bar.update(sum(len(ready[index]) for index in writer.manifest.plan[batch]))
         panel.forget()
         if not writer.manifest.finished:
-            notes = (*writer.manifest.notes, *_mismatch(writer, ready))
+            notes = (*writer.manifest.notes, *_late_notes(writer, ready))
             writer.update(noise=_noise(tasks, panel, noise_rollouts), notes=notes, finished=True)
     return folder
 
 
-def _mismatch(writer: RunWriter, rollouts: Sequence[Rollout]) -> tuple[str, ...]:
-    """Return how far the student's numbers that came with the rollouts are from those in the run's batches."""
-    if not any(STUDENT in rollout.tracks for rollout in rollouts):
-        return ()
+def _late_notes(writer: RunWriter, rollouts: Sequence[Rollout]) -> tuple[str, ...]:
+    """Return the notes that depend on what was scored, from the run's batches."""
     items: dict[int, RolloutScores] = {}
     for batch in range(len(writer.manifest.plan)):
-        items.update(read_batch(writer.folder, writer.manifest, batch, []))
-    return mismatch_notes(rollouts, [items[index] for index in range(len(rollouts))])
+        items.update(read_batch(writer.folder, writer.manifest, batch, OUTSIDE))
+    done = [items[index] for index in range(len(rollouts))]
+    return (*mismatch_notes(rollouts, done), *what_lies_outside(done, [*writer.manifest.teachers]))
 
 
 def _open(folder: Path, panel: Panel, tasks: Sequence[Task], notes: tuple[str, ...], step: int | None) -> RunWriter:

@@ -15,7 +15,8 @@ from opd_widgets.scoring.batch import score_batch
 from opd_widgets.scoring.kept_student import score_beside_tracks
 from opd_widgets.scoring.local import Checkpoint
 from opd_widgets.scoring.noise import noise_bands, spread
-from opd_widgets.scoring.notes import notes_on
+from opd_widgets.scoring.notes.lacking import what_lies_outside
+from opd_widgets.scoring.notes.on_scoring import notes_on
 from opd_widgets.scoring.panel import Options, Panel
 from opd_widgets.scoring.plan import plan_batches
 from opd_widgets.scoring.prepare import Task, check_rollouts, make_task, respelled_by
@@ -76,6 +77,7 @@ def score(
     """
     panel = Panel.of(student, teachers, options)
     ready = check_rollouts(rollouts, student)
+    panel = panel.reading(ready)
     tasks = [make_task(rollout, panel) for rollout in ready]
     items: list[RolloutScores | None] = [None] * len(tasks)
     total = sum(len(rollout) for rollout in ready)
@@ -101,7 +103,7 @@ def score(
         questions={rollout.question: rollout.asked for rollout in ready if rollout.question},
         noise=_noise(tasks, done, panel, noise_rollouts),
         settings=panel.options.to_dict(),
-        notes=(*notes_on(tasks, panel), *mismatch_notes(ready, done)),
+        notes=(*notes_on(tasks, panel), *mismatch_notes(ready, done), *what_lies_outside(done, [*panel.teachers])),
     )
     panel.forget()
     return scores

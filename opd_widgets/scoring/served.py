@@ -1,29 +1,20 @@
-"""Teachers behind servers: what they are asked, and what those cannot say that give no full distribution."""
+"""Teachers behind servers: what they are asked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from opd_widgets.data.topk import UNUSED_ID
-from opd_widgets.measures.signals import REGISTRY
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from opd_widgets.measures.signal import Signal
     from opd_widgets.models.protocol import Ids, Kept, TokenScorer
     from opd_widgets.scoring.chunk import Columns
-
-# what a scorer's answer has; see `opd_widgets.measures.measured.Measured`
-_GIVEN = {
-    "student_logprob", "teacher_logprob", "student_entropy", "student_rank", "teacher_rank", "student_top_ids",
-    "teacher_top_ids", "teacher_at_student_top",
-}  # fmt: skip
-
 
 # Entries of the distributions asked for at a time: 16 MiB as float32, where a rollout alone is not more.
 _ENTRIES = 2**22
@@ -137,31 +128,3 @@ def _groups(rollouts: Sequence[Sequenced], vocabulary: int) -> Iterator[list[Seq
             group = []
         group.append(one)
     yield group
-
-
-def needs_distribution(signal: Signal) -> bool:
-    """Return whether a signal needs more than a server says without `full_vocabulary`."""
-    return signal.per_teacher and signal.compute is not None and not _GIVEN.issuperset(signal.needs)
-
-
-def what_servers_lack(scorers: Mapping[str, TokenScorer], k: int) -> tuple[str, ...]:
-    """Return a note a teacher on the signals it has not, and on the one that is but a bound.
-
-    Args:
-        scorers: teachers behind servers, by name; those that give whole distributions lack nothing.
-        k: how many of the likeliest tokens each gives.
-
-    """
-    lacking = [signal.name for signal in REGISTRY.values() if needs_distribution(signal)]
-    notes = []
-    for name, scorer in scorers.items():
-        if scorer.full_vocabulary:
-            continue
-        note = f"{name}: its server gives no full distribution, so there is no {', '.join(lacking)}"
-        if not scorer.scores_any_id:
-            note += (
-                "; nor does it score ids of one's choice, so teacher_mass counts only those of the student's likeliest "
-                f"tokens that are among its own {k}, a lower bound"
-            )
-        notes.append(note)
-    return tuple(notes)

@@ -59,6 +59,10 @@ class LiveScoring:
     _jobs: dict[Key, Job] = field(default_factory=dict)
     _session: Session = field(default_factory=lambda: Session(live=True))
 
+    def __post_init__(self) -> None:
+        """Have the teachers read the rollouts as they did when they were scored."""
+        self.panel = self.panel.reading(self.scores.rollouts)
+
     def edit(self, teacher: str, rollout: int, text: str) -> tuple[Job, int]:
         """Queue the rollouts of one question under a new context; an older edit of the same one gives way.
 

@@ -10,13 +10,14 @@ import numpy as np
 from opd_widgets.data.scores import Scores
 from opd_widgets.measures.signal import Signal
 from opd_widgets.measures.signals import REGISTRY
-from opd_widgets.scoring.served import needs_distribution
+from opd_widgets.scoring.notes.lacking import needs_distribution
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# The end of a scale is the middle one of the teachers' 99th percentiles: one outlier, or one teacher that differs
-# everywhere, must not turn all the rest pale. What lies beyond takes the last colour, and the legend says so.
+# The end of a scale is the middle one of the teachers' 99th percentiles, of two the lower: one outlier, or one teacher
+# that differs everywhere, must not turn all the rest pale. A teacher that cannot be told from the student has no say.
+# What lies beyond takes the last colour, and the legend says so.
 _PERCENTILE = 99
 _STEPS = (1.0, 1.5, 2.0, 3.0, 5.0, 7.5, 10.0)
 
@@ -28,7 +29,7 @@ def signal_rows(scores: Scores) -> list[dict[str, Any]]:
 
 def _row(signal: Signal, scores: Scores) -> dict[str, Any]:
     groups = _by_teacher(signal, scores)
-    limit = _limit(signal, groups)
+    limit = _limit(signal, groups, scores.noise.get(signal.name) or 0.0)
     return {
         "name": signal.name,
         "label": signal.label,
@@ -93,14 +94,16 @@ def _by_teacher(signal: Signal, scores: Scores) -> list[NDArray[np.float32]]:
     return found
 
 
-def _limit(signal: Signal, groups: list[NDArray[np.float32]]) -> float:
+def _limit(signal: Signal, groups: list[NDArray[np.float32]], noise: float) -> float:
+    """Return the scale's end, in the signal's unit, from the values of each teacher and the signal's noise band."""
     if signal.unit == "share":
         return 1.0
     sizes = [np.abs(values[np.isfinite(values)]) for values in groups]
     ends = [float(np.percentile(size, _PERCENTILE)) for size in sizes if size.size]
     if not ends:
         return 1.0
-    return round_up(float(np.median(ends)), least=2.0 if signal.scale == "log" else 1e-6)
+    told = sorted([end for end in ends if end > noise] or ends)
+    return round_up(told[(len(told) - 1) // 2], least=2.0 if signal.scale == "log" else 1e-6)
 
 
 def round_up(value: float, least: float) -> float:

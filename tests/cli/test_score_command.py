@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 import sys
 
@@ -109,6 +110,56 @@ def test_a_slip_is_one_line_and_a_non_zero_exit(given, tmp_path, capsys, more, s
     assert says in said
     assert said.count("\n") == 1
     assert not (tmp_path / "run").exists()
+
+
+def dumped(given, out, rows, *more, name="20.jsonl"):
+    """Return a score command on a dump of its own, in a folder of its own."""
+    folder = out.parent / "dump"
+    folder.mkdir()
+    (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return ["score", str(folder), "--student", str(given / "student"), "--out", str(out), "--device", "cpu", *more]
+
+
+ROWS = [{"input": "12+7=?", "output": "19", "score": value, "right": 1 - value} for value in (1.0, 0.0, 1.0)]
+
+
+def test_an_outcome_is_named_and_without_it_outcomes_are_unknown(given, tmp_path, capsys):
+    command = dumped(given, tmp_path / "run", ROWS)
+    assert main(command) == 0
+    assert "3 rollouts of student (outcome unknown: 3), " in capsys.readouterr().out
+    command[command.index("--out") + 1] = str(tmp_path / "judged")
+    assert main([*command, "--outcome", "score"]) == 0
+    assert "3 rollouts of student (2 correct, 1 incorrect), " in capsys.readouterr().out
+    command[command.index("--out") + 1] = str(tmp_path / "other")
+    assert main([*command, "--outcome", "right", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["outcomes"] == {"incorrect": 2, "correct": 1}
+    assert main([*command, "--outcome", "wrong"]) == 2
+    assert "no reward 'wrong' in any rollout, expected one of ['reward', 'right']" in capsys.readouterr().err
+
+
+def test_a_format_is_forced(given, tmp_path, capsys):
+    command = dumped(given, tmp_path / "run", [{"prompt": "12+7=?", "completion": "19", "accuracy": 1.0}])
+    assert main([*command, "--format", "verl2"]) == 2
+    assert "found format='verl2', expected one of" in capsys.readouterr().err
+    assert main([*command, "--format", "trl", "--outcome", "accuracy", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["outcomes"] == {"correct": 1}
+
+
+def test_a_pickle_is_read_where_it_is_trusted(given, tmp_path, capsys):
+    command = dumped(given, tmp_path / "run", [])
+    (tmp_path / "dump" / "20.jsonl").unlink()
+    (tmp_path / "dump" / "20.pkl").write_bytes(pickle.dumps(ROWS))
+    assert main(command) == 2
+    assert "to the command --trust-pickle" in capsys.readouterr().err
+    assert main([*command, "--trust-pickle", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rollouts"] == 3
+
+
+def test_the_help_says_what_rollouts_may_be(capsys):
+    with pytest.raises(SystemExit):
+        main(["score", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "a file of rollouts, a folder of such files, or a glob in quotes" in said
 
 
 def test_no_rollouts_there_is_one_line(given, tmp_path, capsys):

@@ -276,6 +276,17 @@ def test_nothing_to_compare_says_what_to_do(tmp_path):
         steps.by_step("advantage", "x")
 
 
+def test_an_id_that_two_rollouts_of_a_run_have_is_refused(tmp_path):
+    rollout = one().rollouts[0]
+    for step, ids in ((1, ("r", "r", "s")), (2, ("r", "q", "s"))):
+        opd.scores_from_tracks([replace(rollout, id=name) for name in ids]).save(tmp_path / str(step), step=step)
+    steps = opd.load_steps(tmp_path)
+    assert steps.shared() == ("s",)
+    assert steps.compare("s", "advantage").steps == (1, 2)
+    with pytest.raises(InvalidInputError, match="2 rollouts of step 1 have the id 'r', expected one"):
+        steps.compare("r", "advantage")
+
+
 def test_several_teachers_have_to_be_named(folder):
     steps = opd.load_steps(folder)
     with pytest.raises(InvalidInputError, match="signal 'advantage' belongs to a teacher"):

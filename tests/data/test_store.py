@@ -251,7 +251,10 @@ def change_manifest(path, **changes):
         (lambda path: (path / "pieces.parquet").unlink(), "lacks pieces.parquet"),
         (lambda path: (path / "shard-00000.parquet").unlink(), "lacks shard-00000.parquet"),
         (lambda path: (path / "prompts-00000.parquet").unlink(), "lacks prompts-00000.parquet"),
-        (lambda path: half(path / "shard-00000.parquet"), "shard-00000.parquet .* damaged or half-written"),
+        (
+            lambda path: half(path / "shard-00000.parquet"),
+            r"shard-00000.parquet .* damaged or half-written: .*[^.]\. Expected",
+        ),
         (lambda path: half(path / "rollouts.parquet"), "rollouts.parquet .* damaged or half-written"),
         (lambda path: shutil.copy(path / "pieces.parquet", path / "shard-00000.parquet"), "damaged"),
         (lambda path: shutil.copy(path / "pieces.parquet", path / "prompts-00000.parquet"), "damaged"),

@@ -128,7 +128,8 @@ def test_fault_11_end_tokens_that_differ_are_named_by_id_and_name():
 def test_fault_11_says_nothing_where_no_response_ends(response):
     student, teacher = base_and_instruct()
     rollout = opd.Rollout(id="r", prompt_ids=[2, 9, 10], response_ids=response, status="truncated")
-    assert scored([rollout], student, {"t": opd.Teacher(teacher)}).notes == ()
+    notes = scored([rollout], student, {"t": opd.Teacher(teacher)}).notes
+    assert not [note for note in notes if "lies on ids" not in note]  # random weights, rows that are no token
 
 
 @pytest.mark.parametrize(
@@ -151,4 +152,5 @@ def test_fault_11_a_teacher_that_stops_at_both_still_closes_with_one(end, said):
 def test_fault_11_says_nothing_where_both_end_alike():
     student, teacher = model(0, chatml()), model(1, chatml())
     rollout = opd.Rollout(id="r", prompt_ids=[2, 9, 10], response_ids=[11, 3])
-    assert scored([rollout], student, {"t": opd.Teacher(teacher)}).notes == ()
+    notes = scored([rollout], student, {"t": opd.Teacher(teacher)}).notes
+    assert not [note for note in notes if "lies on ids" not in note]  # random weights, rows that are no token

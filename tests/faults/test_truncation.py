@@ -56,7 +56,8 @@ def test_fault_54_the_badge_and_the_summary_have_it(tmp_path):
 def test_fault_54_no_end_is_expected_of_a_truncated_response():
     student, teacher = model(0, chatml("<|endoftext|>")), model(1, chatml("<|im_end|>"))
     rollout = opd.Rollout(id="r", prompt_ids=[2, 9], response_ids=[11, 12], status="truncated")
-    assert scored([rollout], student, {"t": opd.Teacher(teacher)}).notes == ()
+    notes = scored([rollout], student, {"t": opd.Teacher(teacher)}).notes
+    assert not [note for note in notes if "lies on ids" not in note]  # random weights, rows that are no token
 
 
 def test_fault_54_sampling_marks_what_the_limit_cut():

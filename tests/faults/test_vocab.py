@@ -53,8 +53,8 @@ def test_fault_17_an_id_of_a_padding_row_is_scored_and_named_and_one_beyond_refu
     assert np.isfinite(scores.signal("advantage", 0)).all()
     assert scores.pieces[65].data == b"<unused 65>"
     beyond = opd.Rollout(id="b", prompt_ids=PROMPT, response_ids=[9, 69])
-    with pytest.raises(RolloutError, match=r"id 69 at response token 1, and 't' knows ids 0 to 65"):
+    with pytest.raises(RolloutError, match=r"id 69 at response token 1, and 't' has rows for ids 0 to 65"):
         scored([beyond], student, {"t": teacher})
     nobody = opd.Rollout(id="n", prompt_ids=[70], response_ids=[9])
-    with pytest.raises(RolloutError, match=r"id 70 at prompt token 0, and 's' knows ids 0 to 69"):
+    with pytest.raises(RolloutError, match=r"id 70 at prompt token 0, and 's' has rows for ids 0 to 69"):
         scored([nobody], student)

@@ -166,3 +166,11 @@ def test_arguments_of_the_template_are_told_as_plain_values():
     kwargs = {"enable_thinking": False, "date": {"year": 2026}, "tool": object()}
     info = opd.Teacher(tiny.model(0), chat_template_kwargs=kwargs).info("T", tiny.model(0))
     assert info.chat_template_kwargs == {"enable_thinking": False, "date": {"year": 2026}, "tool": "a object"}
+
+
+@pytest.mark.parametrize("text", ["", " \n", {"q": ""}, lambda _: "\t"])
+def test_a_part_that_is_empty_says_so(text):
+    rollout = opd.Rollout(id="r", prompt_text="p", response_text="x", question="q")
+    with pytest.raises(ContextError, match="the context's hint is empty for rollout 'r' of question 'q'"):
+        opd.contexts.hint(text).text_for(rollout)
+    assert opd.contexts.free_text("").text_for(rollout) == ""

@@ -221,6 +221,20 @@ def test_a_model_in_training_is_scored_without_dropout_and_left_in_training():
     assert not made.transformer.h[1].training
 
 
+def test_a_trainers_mixed_precision_is_left_outside():
+    """Accelerate wraps the whole model's forward, and the loss runs under autocast; scoring takes neither."""
+    from accelerate import Accelerator
+
+    made = copy.deepcopy(qwen())
+    sequences, positions = rollouts()
+    expected = alone(opd.HFModel((copy.deepcopy(made), tiny.tokenizer()), device="cpu"), sequences, positions)
+    prepared = Accelerator(mixed_precision="bf16", cpu=True).prepare_model(made)
+    model = opd.HFModel((prepared, tiny.tokenizer()), device="cpu")
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = model.head(model.hidden(sequences, positions))
+    assert torch.allclose(found, expected, atol=2e-4 * float(expected.abs().max()))
+
+
 def longrope():
     """Rotary factors are chosen by the longest position of a forward pass: beyond 64 the long ones."""
     from transformers import Phi3Config, Phi3ForCausalLM

@@ -60,7 +60,9 @@ def test_an_empty_list_of_rollouts():
 
 def test_ids_outside_the_vocabulary():
     bad = opd.Rollout(id="bad", prompt_ids=[3], response_ids=[8, 99])
-    with pytest.raises(RolloutError, match=r"'bad' holds id 99 at response token 1, and 'tiny-0' knows ids 0 to 63"):
+    with pytest.raises(
+        RolloutError, match=r"'bad' holds id 99 at response token 1, and 'tiny-0' has rows for ids 0 to 63"
+    ):
         score([bad])
 
 

@@ -343,3 +343,29 @@ def test_a_teacher_that_sees_nothing_before_takes_nothing_from_the_student():
     np.testing.assert_array_equal(beside.items[0].student.logprobs, alone.items[0].student.logprobs)
     assert np.isfinite(alone.items[0].student.logprobs).all()
     assert np.isnan(beside.items[0].teachers["other"].track.logprobs[0])
+
+
+def test_a_teacher_that_lacks_a_token_of_the_rollouts_reads_its_text():
+    """A student that was given a token more: the teacher has no row for it, or one that was never trained."""
+    plain = byte_pair.tokenizer()
+    more = byte_pair.tokenizer(special=("<|end|>",))
+    more.add_tokens(["<think>"])
+    student, teacher = byte_pair.model(0, more, "student"), byte_pair.model(1, plain, "teacher")
+    teachers = {"t": opd.Teacher(teacher)}
+
+    def rollout(text):
+        return opd.Rollout(id=text, prompt_text="the thing", response_text=text, messages=[opd.Message("user", "the")])
+
+    whole = score([rollout("the thing")], teachers, student)
+    assert "reverse_kl" in whole.items[0].teachers["t"].signals
+    scores = score([rollout("<think>the thing"), rollout("the thing")], teachers, student)
+    assert any("it has the ids 0 to" in note for note in scores.notes)
+    item = scores.items[0].teachers["t"]
+    assert "reverse_kl" not in item.signals
+    assert item.groups is not None
+    thought = [more.convert_tokens_to_ids("<think>")]
+    assert item.groups[scores.rollouts[0].response_ids.tolist().index(thought[0])] == -1
+    assert np.isfinite(item.signals["advantage"][item.groups >= 0]).any()
+    np.testing.assert_allclose(
+        np.nansum(scores.signal("advantage", 1, "t")), whole.signal("advantage", 0, "t").sum(), atol=1e-4
+    )

@@ -263,7 +263,7 @@ def test_exact_response_ids_keep_their_mask_and_tracks():
 def test_ids_beyond_a_teachers_head_are_refused_by_name():
     narrow = tiny.model(8, vocab=52, name="narrow")
     rollout = opd.Rollout(id="r", prompt_ids=[3], response_ids=[9, 60])
-    with pytest.raises(RolloutError, match=r"id 60 at response token 1, and 'narrow' knows ids 0 to 51"):
+    with pytest.raises(RolloutError, match=r"id 60 at response token 1, and 'narrow' has rows for ids 0 to 51"):
         opd.score([rollout], tiny.model(0), {"narrow": opd.Teacher(narrow)}, progress=False)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections import Counter
 
 import numpy as np
@@ -196,6 +197,37 @@ def test_grpo_scored_under_teachers_while_it_trains(student, tmp_path):
             # what the loss computed stays beside what was scored
             np.testing.assert_allclose(rollout.tracks["student"].logprobs, item.student.logprobs, atol=TOLERANCE)
     assert set(steps.summary(["reverse_kl"])["teacher"]) == {"other", "hinted"}
+
+
+def test_trls_own_mixed_precision_is_scored_in_the_models(student, tmp_path):
+    """TRL's default is bf16 over float32 weights."""
+    from opd_widgets.models.hf import HFModel
+
+    trainer = grpo(student, tmp_path, [Heard()], max_steps=2, bf16=True)
+    weights = keep_weights(trainer)
+    live = HFModel((trainer.model, student[1]), name="live")
+    opd.Recorder(tmp_path / "runs", student=live, teachers={"other": opd.Teacher(tiny.model(1))}).attach(trainer)
+    trainer.train()
+    steps = opd.load_steps(tmp_path / "runs")
+    assert list(steps) == [1, 2]
+    for step, scores in steps.items():
+        assert difference(scores, scored_by(weights[step - 1], scores.rollouts)) < TOLERANCE
+
+
+def test_a_step_that_cannot_be_recorded_does_not_end_the_training(student, tmp_path, monkeypatch):
+    from opd_widgets.models.hf import HFModel
+
+    trainer = grpo(student, tmp_path, [Heard()], max_steps=2)
+    live = HFModel(student, name="live")
+    opd.Recorder(tmp_path / "runs", student=live).attach(trainer)
+    monkeypatch.setattr(live, "head", lambda _: 1 / 0)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        trainer.train()
+    said = [str(warning.message) for warning in seen if "not recorded" in str(warning.message)]
+    assert said == [f"step {step} is not recorded: ZeroDivisionError: division by zero" for step in (1, 2)]
+    assert trainer.state.global_step == 2
+    assert not (tmp_path / "runs").exists()
 
 
 def test_a_distillation_trainer_is_scored_with_its_teacher(student, tmp_path):

@@ -29,6 +29,28 @@ function parts(root: HTMLElement) {
   return { head, status, progress, cancel, reset, input, error, box };
 }
 
+/** Width of a character of the field's type, pixels: monospaced type of 14 px is some 0.6 of that wide. */
+const CHARACTER = 8.5;
+
+/** How many rows a text takes in a field so many characters wide, where lines break between words. */
+export function rowsOf(text: string, columns: number): number {
+  let rows = 0;
+  for (const line of text.split("\n")) {
+    let used = 0;
+    rows += 1;
+    for (const word of line.split(/(?<= )/)) {
+      const bare = word.trimEnd().length;
+      if (used > 0 && used + bare > columns) {
+        rows += 1;
+        used = 0;
+      }
+      rows += Math.max(0, Math.ceil(bare / columns) - 1);
+      used = bare > columns ? bare % columns : used + word.length;
+    }
+  }
+  return rows;
+}
+
 const placeOf = ({ teacher, rollout, record }: ViewState): Place => ({ teacher, rollout, question: record.question });
 
 /** The button is for what can be done about an edit under way: send it again where it got no answer, end it otherwise. */
@@ -57,7 +79,8 @@ export function contextEditor(root: HTMLElement, port: ContextPort): View {
   function fill(state: ViewState, draft: string | null): void {
     const text = draft ?? state.data.context(state.rollout, state.teacher)?.text ?? "";
     if (input.value !== text) input.value = text;
-    input.rows = Math.min(10, Math.max(2, text.split("\n").length, Math.ceil(text.length / 70)));
+    const columns = Math.floor((input.clientWidth - 16) / CHARACTER);
+    input.rows = Math.min(10, Math.max(2, rowsOf(text, columns > 0 ? columns : 70)));
   }
 
   function show(state: ViewState, editable: boolean): void {
@@ -92,7 +115,8 @@ export function contextEditor(root: HTMLElement, port: ContextPort): View {
       const editable = state.job.state !== "none" && teacher?.editable === true;
       box.hidden = !teacher;
       if (box.hidden) return;
-      head.update(state);
+      const draft = editable ? port.draft(placeOf(state)).text : null;
+      head.update(state, draft !== null && draft !== (context?.text ?? ""));
       input.hidden = !context && !editable;
       input.readOnly = !editable;
       setAttribute(box, "data-editable", String(editable));

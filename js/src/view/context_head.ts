@@ -7,7 +7,8 @@ export interface ContextHead {
   kind: HTMLElement;
   leak: HTMLElement;
   facts: HTMLElement;
-  update(state: ViewState): void;
+  /** `stale`: the text below is a draft that these facts are not of. */
+  update(state: ViewState, stale: boolean): void;
 }
 
 export function contextHead(root: HTMLElement): ContextHead {
@@ -20,12 +21,13 @@ export function contextHead(root: HTMLElement): ContextHead {
     kind,
     leak,
     facts,
-    update(state) {
-      const now = contextFacts(state);
+    update(state, stale) {
+      const now = contextFacts(state, stale);
       setText(kind, now.kind);
       setText(leak, now.leak?.text ?? "");
       leak.hidden = now.leak === null;
       setAttribute(leak, "data-leak", now.leak?.state ?? null);
+      for (const node of [leak, facts]) node.toggleAttribute("data-stale", stale);
       const lines = now.lines.join("\n");
       if (lines === told) return;
       told = lines;

@@ -15,6 +15,9 @@ const isLong = (prompt: PromptMeta): boolean =>
   prompt.cells.texts.reduce((sum, text) => sum + text.length, 0) > LONG_CHARACTERS ||
   [...prompt.cells.kinds].filter((kind) => kind === "n").length > LONG_LINES;
 
+/** The line before the one at a height, counted from 0; the first has none before it. Heights in pixels. */
+export const lineBefore = (height: number, line: number): number => Math.max(0, Math.floor(height / line) - 1);
+
 type Stretch = [number, number] | null;
 
 type Side = "student" | "teacher";
@@ -66,11 +69,14 @@ export function prompts(root: HTMLElement): View {
     return h("div", { class: "opd-prompt", "data-side": side }, label, text);
   }
 
-  /** In a folded prompt the marked part is what the reader came for. */
+  /** In a folded prompt the marked part is what the reader came for: its first line shows under the whole line before it. */
   function showMarked(): void {
     for (const text of box.querySelectorAll<HTMLElement>("[data-folded]")) {
-      const first = text.querySelector<HTMLElement>(".opd-only");
-      if (first) text.scrollTop = Math.max(0, first.getBoundingClientRect().top - text.getBoundingClientRect().top - 8);
+      const first = text.querySelector<HTMLElement>(".opd-only")?.getClientRects()[0];
+      const line = Number.parseFloat(getComputedStyle(text).lineHeight);
+      if (!first || !(line > 0)) continue;
+      const top = text.getBoundingClientRect().top + text.clientTop - text.scrollTop;
+      text.scrollTop = lineBefore((first.top + first.bottom) / 2 - top, line) * line;
     }
   }
 

@@ -146,7 +146,8 @@ def _check_trust(path: Path, *, trust: bool) -> None:
     if not trust:
         msg = (
             f"{path.name!r} is a pickle, which can be made to run code when it is opened. If you trust where it comes "
-            "from, pass trust_pickle=True: it is then read by an unpickler that makes only plain values and tensors"
+            "from, pass trust_pickle=True (to the command --trust-pickle): it is then read by an unpickler that makes "
+            "only plain values and tensors"
         )
         raise ReadError(msg)
 

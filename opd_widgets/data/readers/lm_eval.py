@@ -1,8 +1,10 @@
 """lm-evaluation-harness: `samples_{task}_{date}.jsonl`, the text of generation tasks.
 
 A document stands in the file once a filter. `merge` joins these to one rollout with a reward for each filter, and is to
-be called with all rollouts of a file. Rows of loglikelihood tasks hold a total for each choice and no response. A real
-dump has been tried: no, written from the published shape.
+be called with all rollouts of a file. A reward is called after its filter, or after its metric where the harness names
+no filter ("none"); the metadata has every score under the harness's own name, "metric,filter", too. Rows of
+loglikelihood tasks hold a total for each choice and no response. A real dump has been tried: no, written from the
+published shape.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from opd_widgets.data.rollout import Rollout
 from opd_widgets.errors import ReadError
 
 NAME = "lm_eval"
+NO_FILTER = "none"  # the harness's own word
 _DOCUMENT = ("doc_id", "doc_hash", "prompt_hash", "target")
 
 
@@ -34,13 +37,16 @@ def from_record(record: Mapping[str, Any]) -> list[Rollout]:
     """
     prompt, options = _request(record.get("arguments"))
     responses = _responses(record["resps"], options)
-    name = str(record.get("filter", "none"))
-    scores = _scores(record, name)
+    name = str(record.get("filter", NO_FILTER))
+    found = _scores(record)
+    scores = _named(found, name)
     metadata: dict[str, Any] = {field: record[field] for field in _DOCUMENT if field in record}
     metadata |= {"doc": record.get("doc"), "filtered": {name: record.get("filtered_resps")}}
     if len(responses) > 1:  # the metric is of all repeats together: whose it is, is not recorded
         metadata |= {"scores_of_all_repeats": scores, "repeats": len(responses)}
         scores = {}
+    else:
+        metadata |= {f"{metric},{name}": value for metric, value in found.items()}
     return [
         Rollout(id="", reward=scores or None, metadata={**metadata, "repeat": number}, **conversation(prompt, text))
         for number, text in enumerate(responses)
@@ -71,7 +77,7 @@ def merge(rollouts: Iterable[Rollout]) -> list[Rollout]:
 
 
 def _joined(one: Rollout, two: Rollout) -> Rollout:
-    metadata = dict(one.metadata)
+    metadata = {**two.metadata, **one.metadata}
     for name in ("filtered", "scores_of_all_repeats"):
         if name in two.metadata:
             metadata[name] = {**metadata.get(name, {}), **two.metadata[name]}
@@ -134,11 +140,17 @@ def _no_response(requests: int) -> str:
     )
 
 
-def _scores(record: Mapping[str, Any], name: str) -> dict[str, float | None]:
-    """Return the metrics' values under the filter's name; several metrics as the harness writes them."""
-    found = {
+def _scores(record: Mapping[str, Any]) -> dict[str, float | None]:
+    """Return the metrics' values."""
+    return {
         metric: float(record[metric])
         for metric in record.get("metrics") or []
         if is_number(record.get(metric)) or isinstance(record.get(metric), bool)
     }
-    return {(name if len(found) == 1 else f"{metric},{name}"): value for metric, value in found.items()}
+
+
+def _named(found: Mapping[str, float | None], name: str) -> dict[str, float | None]:
+    """Return one metric's value under the filter's name, where it has one; several as the harness writes them."""
+    if len(found) == 1:
+        return {(metric if name == NO_FILTER else name): value for metric, value in found.items()}
+    return {f"{metric},{name}": value for metric, value in found.items()}

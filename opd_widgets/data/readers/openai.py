@@ -4,7 +4,8 @@ There are no ids, only token strings; where their bytes are given, a character t
 -9999 stands for "too unlikely to say". With `echo` the prompt's tokens are scored too: they come first, and where the
 response says how many there are and some were generated, they are no part of any aggregate. The other likely tokens
 are strings as well and stay in the metadata, under `top_logprobs`. The track is named "student": whoever answered. A
-real dump has been tried: no, written from the published shape.
+line of a batch's output is named after its `custom_id`. For the Responses API see `openai_responses`. A real dump has
+been tried: no, written from the published shape.
 """
 
 from __future__ import annotations
@@ -17,14 +18,16 @@ from typing import Any
 import numpy as np
 
 from opd_widgets.data.message import parse_messages
+from opd_widgets.data.readers.openai_batch import body_of, check_answered, is_failed, known_of, name_of
 from opd_widgets.data.readers.spelled import PART, given_bytes, token_bytes
-from opd_widgets.data.readers.values import per_token, status_of
+from opd_widgets.data.readers.values import per_token, status_of, text_of
 from opd_widgets.data.rollout import Rollout
 from opd_widgets.data.track import LogprobTrack, Provenance
 from opd_widgets.errors import InvalidInputError, ReadError
 
 NAME = "openai"
 _OF_VLLM = ("prompt_logprobs", "token_ids")
+_OF_RESPONSES = frozenset({"object", "usage", "model", "created", "system_fingerprint"})
 _BYTES = re.compile(r"bytes:(?:\\x[0-9a-fA-F]{2})+")  # how completions write a token that is only part of a character
 
 
@@ -47,10 +50,14 @@ class Spoken:
 
 
 def matches(record: Mapping[str, Any]) -> bool:
-    """Return whether a record is in this format: a response, or a line of a batch's output."""
-    body = _body(record)
+    """Return whether a record is in this format: a response, a line of a batch's output, a failed request."""
+    if is_failed(record):
+        return True
+    body = body_of(record)
     choices = body.get("choices")
-    if not isinstance(choices, list) or not choices or not all(map(_is_choice, choices)):
+    if choices == []:
+        return body is not record or bool(_OF_RESPONSES & body.keys()) or body.keys() <= {"id", "choices"}
+    if not isinstance(choices, list) or not all(map(_is_choice, choices)):
         return False
     return not any(part.get(name) is not None for part in (body, *choices) for name in _OF_VLLM)
 
@@ -59,23 +66,22 @@ def _is_choice(choice: object) -> bool:
     return isinstance(choice, Mapping) and ("message" in choice or "text" in choice)
 
 
-def _body(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the response itself: a batch's output wraps it."""
-    response = record.get("response")
-    body = response.get("body", response) if isinstance(response, Mapping) else None
-    return body if isinstance(body, Mapping) and "choices" in body else record
-
-
 def from_record(record: Mapping[str, Any]) -> list[Rollout]:
     """Return a rollout for each choice.
 
     Raises:
-        ReadError: neither text nor tokens, or lists that do not fit each other.
+        ReadError: a request that failed, a response without choices, neither text nor tokens, or lists that do not fit
+            each other.
         RolloutError: a log-probability above 0.
 
     """
-    body = _body(record)
-    name = body.get("id") or record.get("custom_id")
+    check_answered(record)
+    body = body_of(record)
+    name = name_of(record, body)
+    if not body["choices"]:
+        which = "" if name is None else f" {name!r}"
+        msg = f"found the response{which} without choices, expected at least one: nothing was generated for the request"
+        raise ReadError(msg)
     several = len(body["choices"]) > 1
     made = []
     for number, choice in enumerate(body["choices"]):
@@ -93,8 +99,8 @@ def _rollout(name: str, record: Mapping[str, Any], body: Mapping[str, Any], choi
     common: dict[str, Any] = {
         "id": name,
         "status": status_of(choice.get("finish_reason")),
-        "question": text_of_prompt(record),
-        "metadata": _metadata(body, choice, said),
+        "question": text_of_prompt(record) or text_of(record.get("custom_id")),
+        "metadata": _metadata(body, choice, said) | known_of(record, body),
         **prompt_of(record),
     }
     if said is None:
@@ -153,13 +159,19 @@ def spoken(logprobs: object, text: object = None) -> Spoken | None:
     if not isinstance(logprobs, Mapping):
         return None
     if isinstance(logprobs.get("content"), list):
-        return _of_chat(logprobs["content"], text)
+        return of_chat(logprobs["content"], text)
     if isinstance(logprobs.get("tokens"), list) and isinstance(logprobs.get("token_logprobs"), list):
         return _of_completion(logprobs, text)
     return None
 
 
-def _of_chat(content: list[Any], text: object) -> Spoken:
+def of_chat(content: list[Any], text: object) -> Spoken:
+    """Return the tokens of a chat's list, one entry a token.
+
+    Raises:
+        ReadError: an entry without its string.
+
+    """
     for number, entry in enumerate(content):
         if not isinstance(entry, Mapping) or not isinstance(entry.get("token"), str):
             msg = f"found {entry!r:.60} as token {number}, expected 'token' and 'logprob'"

@@ -10,9 +10,12 @@ from typing import Any, Literal
 
 from opd_widgets.data.readers.entries import Entry, entries
 from opd_widgets.data.readers.frames import is_table, records_of
+from opd_widgets.data.readers.near import near_miss
 from opd_widgets.data.readers.outcome import judged
 from opd_widgets.data.readers.registry import FORMATS, Reader, sniff
 from opd_widgets.data.readers.sources import Places, Source, sources
+from opd_widgets.data.readers.unique import Part, names_of, unique
+from opd_widgets.data.readers.values import REWARD_IS_NAN
 from opd_widgets.data.retokenise import TextTokenizer, text_tokenizer, tokenised
 from opd_widgets.data.rollout import Rollout
 from opd_widgets.errors import InvalidInputError, MissingDependencyError, OpdError, ReadError
@@ -62,13 +65,16 @@ def read_rollouts(  # `format` is the word users of pandas know
 
     The format is told from the records, for each file. JSON Lines, JSON, either of them under gzip or zstd, Parquet,
     and torch files or pickles that are trusted. A line that cannot be read costs that line: it is named, with its file,
-    in one warning, and the rest is read.
+    in one warning, and the rest is read. Every rollout has an id of its own: one that stands in several files gets its
+    file's name before it ("step_1/rollouts:7"), one that is repeated within a file a number after it ("7#2"), and a
+    warning says so. A rollout without an id is named after its file and line.
 
     Args:
         path: a file, a folder, a glob, or a list of these; or a pandas frame or `datasets` data set.
         format: force one, by its name ("trl", "verl", "slime", "vllm", ...); an unknown name is answered with all.
         outcome: the reward that decides whether a rollout is correct: from 0.5 up, or where it is True. A name in the
-            record; True for a record's only reward. Without it outcomes stay as the source says, mostly "unknown".
+            record ("accuracy"; of lm-evaluation-harness a filter, a metric, or "metric,filter"); True for a record's
+            only reward. Without it outcomes stay as the source says, mostly "unknown".
         tokenizer: makes ids of rollouts that are text only, which are then marked "retokenised"; a model, its
             tokenizer, or any object with `encode` and `decode`. Where the ids do not give the text back, the rollout's
             metadata says at which place first, under `retokenising_differs`.
@@ -92,18 +98,20 @@ def read_rollouts(  # `format` is the word users of pandas know
     faults = _Faults()
     if is_table(path):
         rows = (Entry(number, f"row {number}", row) for number, row in enumerate(records_of(path), 1))
-        rollouts = _from_entries(rows, _TABLE, options, faults, "")
+        parts = [Part(_TABLE, _from_entries(rows, _TABLE, options, faults, ""))]
         names = ["the table"]
     else:
         files = sources(path)
         alone = len(files) == 1
-        rollouts = [rollout for file in files for rollout in _from_file(file, options, faults, alone=alone)]
+        called = zip(files, names_of(files), strict=True)
+        parts = [Part(name, _from_file(file, name, options, faults, alone=alone)) for file, name in called]
         names = [file.label for file in files]
-    _report(names, rollouts, faults)
+    rollouts, renamed = unique(parts)
+    _report(names, rollouts, faults, renamed)
     return judged(rollouts, outcome)
 
 
-def _from_file(source: Source, options: _Options, faults: _Faults, *, alone: bool) -> list[Rollout]:
+def _from_file(source: Source, name: str, options: _Options, faults: _Faults, *, alone: bool) -> list[Rollout]:
     """Return a file's rollouts; one that was only found by searching and holds none is one fault, however long."""
     own = faults if alone or not source.found else _Faults()
     rollouts: list[Rollout] = []
@@ -114,7 +122,7 @@ def _from_file(source: Source, options: _Options, faults: _Faults, *, alone: boo
             own.add(source.label, "it is empty")
         if first is not None:
             prefix = "" if alone else f"{source.label} "
-            rollouts = _from_entries(itertools.chain([first], read), source.stem, options, own, prefix)
+            rollouts = _from_entries(itertools.chain([first], read), name, options, own, prefix)
     except MissingDependencyError:
         raise
     except OpdError as error:
@@ -132,22 +140,23 @@ def _from_entries(read: Iterable[Entry], stem: str, options: _Options, faults: _
     reader = options.reader
     used: dict[str, Reader] = {}
     for entry in read:
+        where, place = f"{prefix}{entry.place}", f"{stem}:{entry.number}"
         if entry.fault:
-            faults.add(f"{prefix}{entry.place}", entry.fault)
+            faults.add(where, entry.fault)
             continue
         try:
             record = _record(entry.value)
             if options.reader is None and (reader is None or not reader.matches(record)):
                 reader = _sniffed(record)
-            made = _made(record, reader or _sniffed(record), entry, faults, prefix)
-            made = list(_named(made, f"{stem}:{entry.number}"))
+            made = _made(record, reader or _sniffed(record), faults, where, place)
+            made = list(_named(made, place))
             if options.tokenizer is not None:
                 made = [_with_ids(rollout, options.tokenizer) for rollout in made]
         except OpdError as error:
-            faults.add(f"{prefix}{entry.place}", str(error))
+            faults.add(where, _said(error, place))
             continue
         except Exception as error:  # noqa: BLE001 - whatever a malformed record breaks, it costs that line and is named
-            faults.add(f"{prefix}{entry.place}", _misshapen(reader, error))
+            faults.add(where, _misshapen(reader, error))
             continue
         if reader is not None:
             used[reader.NAME] = reader
@@ -158,8 +167,17 @@ def _from_entries(read: Iterable[Entry], stem: str, options: _Options, faults: _
     return rollouts
 
 
-def _made(record: Mapping[str, Any], reader: Reader, entry: Entry, faults: _Faults, prefix: str) -> list[Rollout]:
-    """Return a record's rollouts; of a record with parts those parts that can be read."""
+def _made(record: Mapping[str, Any], reader: Reader, faults: _Faults, where: str, place: str) -> list[Rollout]:
+    """Return a record's rollouts; of a record with parts those parts that can be read.
+
+    Args:
+        record: what the file holds there.
+        reader: its format.
+        faults: takes what cannot be read.
+        where: where the record stands, for people.
+        place: what a rollout of it without an id is called.
+
+    """
     split = getattr(reader, "parts", None)
     if split is None:
         return reader.from_record(record)
@@ -168,10 +186,15 @@ def _made(record: Mapping[str, Any], reader: Reader, entry: Entry, faults: _Faul
         try:
             made += reader.from_record(part)
         except OpdError as error:
-            faults.add(f"{prefix}{entry.place} sample {number}", str(error))
+            faults.add(f"{where} sample {number}", _said(error, f"{place}.{number}"))
         except Exception as error:  # noqa: BLE001 - as for a whole record
-            faults.add(f"{prefix}{entry.place} sample {number}", _misshapen(reader, error))
+            faults.add(f"{where} sample {number}", _misshapen(reader, error))
     return made
+
+
+def _said(error: OpdError, place: str) -> str:
+    """Return an error's text; a rollout that had no id yet is called as it would have been, by file and line."""
+    return str(error).replace("rollout ''", f"rollout {place!r}")
 
 
 def _misshapen(reader: Reader | None, error: Exception) -> str:
@@ -190,6 +213,9 @@ def _record(value: object) -> Mapping[str, Any]:
 def _sniffed(record: Mapping[str, Any]) -> Reader:
     found = sniff(record)
     if found is None:
+        near = near_miss(record)
+        if near:
+            raise ReadError(near)
         keys = ", ".join(map(repr, list(record)[:6]))
         msg = f"no known format has the keys {keys}; expected one of {', '.join(FORMATS)}. Force one with format="
         raise ReadError(msg)
@@ -208,8 +234,8 @@ def _named(made: Sequence[Rollout], place: str) -> Iterator[Rollout]:
         yield rollout if rollout.id else replace(rollout, id=name)
 
 
-def _report(names: Sequence[str], rollouts: Sequence[Rollout], faults: _Faults) -> None:
-    """Say what could not be read.
+def _report(names: Sequence[str], rollouts: Sequence[Rollout], faults: _Faults, renamed: str) -> None:
+    """Say what could not be read, what was read under another id, and which rewards are missing.
 
     Raises:
         ReadError: nothing could.
@@ -224,3 +250,9 @@ def _report(names: Sequence[str], rollouts: Sequence[Rollout], faults: _Faults) 
         raise ReadError(msg)
     if faults.count:
         warnings.warn(f"{what}: {len(rollouts)} rollouts read, {faults.count} lines not: {faults}", stacklevel=3)
+    if renamed:
+        warnings.warn(f"{what}: {renamed}", stacklevel=3)
+    nan = [rollout.id for rollout in rollouts if rollout.metadata.get(REWARD_IS_NAN)]
+    if nan:
+        count = f"{len(nan)} of {len(rollouts)} rewards are NaN and taken as missing"
+        warnings.warn(f"{what}: {count}; first that of rollout {nan[0]!r}", stacklevel=3)

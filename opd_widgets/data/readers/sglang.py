@@ -1,10 +1,12 @@
 """SGLang: responses of `/generate` with log-probabilities, as triples of log-probability, id and text.
 
-Where input log-probabilities were asked for, the input's tokens are shown with the output's: those with a place in
-`input_token_logprobs`, the first of which may have no value; those before them are the prompt, where the record has
-them. Where tokens were generated after them they are no part of any aggregate; `prompt_tokens` in the metadata says
-how many there are. The output's log-probabilities follow the sampling temperature. The track is named "student":
-whoever answered. A real dump has been tried: no, written from the published shape.
+Where the input's log-probabilities were asked for as well and cover the whole prompt (as many as `prompt_tokens` or
+`input_ids`), its tokens are the prompt and their values stay in the metadata, under `prompt_logprobs`, one a token of
+the prompt, the first mostly null. Where they begin later (`logprob_start_len`), where it is not known how long the
+prompt was, and where nothing was generated, they are shown with the output's: those before them are the prompt, where
+the record has them; where tokens were generated after them they are no part of any aggregate; `prompt_tokens` in the
+metadata says how many there are. The output's log-probabilities follow the sampling temperature. The track is named
+"student": whoever answered. A real dump has been tried: no, written from the published shape.
 """
 
 from __future__ import annotations
@@ -47,31 +49,62 @@ def from_record(record: Mapping[str, Any]) -> list[Rollout]:
     }
     if not asked and not said:
         return [_without(record, common)]
-    rows = asked + said
-    ids = [token for _, token, _ in rows]
-    top = _rows(info.get("input_top_logprobs"), len(asked)) + _rows(info.get("output_top_logprobs"), len(said))
-    ranks = [_rank(token, row) for token, row in zip(ids, top, strict=True)]
-    track = student_track(
-        [value for value, *_ in rows], info, "sglang", rank=np.asarray(ranks) if any(ranks) else None, topk=topk_of(top)
-    )
     _same_ids("output_ids", record.get("output_ids"), [token for _, token, _ in said])
-    if asked:
-        common["prompt_ids"] = _before(record, info, [token for _, token, _ in asked])
+    top = _rows(info.get("input_top_logprobs"), len(asked)) + _rows(info.get("output_top_logprobs"), len(said))
+    if asked and not said:
+        said = [(None, token, None) for token in record.get("output_ids") or []]
+        top += [[] for _ in said]
+    whole = _is_whole(record, info, asked)
+    if said and whole:
+        common |= {"prompt_ids": [token for _, token, _ in asked], **prompt_of(record)}
+        common["metadata"] = {"prompt_logprobs": [value for value, *_ in asked]}
+        top, asked = top[len(asked) :], []
+    elif asked:
+        common["prompt_ids"] = _before(record, info, len(asked))
+        common["metadata"] = {"prompt_tokens": len(asked)}
     else:
         common |= {"prompt_ids": record.get("input_ids"), **prompt_of(record)}
+    return [_rollout(record, common, asked, said, top)]
+
+
+def _rollout(
+    record: Mapping[str, Any],
+    common: Mapping[str, Any],
+    asked: list[tuple[Any, int, Any]],
+    said: list[tuple[Any, int, Any]],
+    top: list[list[Ranked]],
+) -> Rollout:
+    """Return the rollout whose tokens are those of the input that are shown, and the output's."""
+    rows = asked + said
+    ids = [token for _, token, _ in rows]
+    ranks = [_rank(token, row) for token, row in zip(ids, top, strict=True)]
+    values = [value for value, *_ in rows]
+    rank = np.asarray(ranks) if any(ranks) else None
+    track = student_track(values, record["meta_info"], "sglang", rank=rank, topk=topk_of(top))
     text, tokens = None if asked else record.get("text"), _strings(rows)
-    return [
-        Rollout(
-            response_ids=np.asarray(ids),
-            response_text=text,
-            tokens=tokens,
-            token_bytes=token_bytes(tokens or (), text),
-            response_mask=np.arange(len(rows)) >= len(asked) if asked and said else None,
-            tracks={"student": track},
-            metadata={"prompt_tokens": len(asked)} if asked else {},
-            **common,
-        )
-    ]
+    return Rollout(
+        response_ids=np.asarray(ids),
+        response_text=text,
+        tokens=tokens,
+        token_bytes=token_bytes(tokens or (), text),
+        response_mask=np.arange(len(rows)) >= len(asked) if asked and said else None,
+        tracks={"student": track} if any(value is not None for value in values) else {},
+        **common,
+    )
+
+
+def _is_whole(record: Mapping[str, Any], info: Mapping[str, Any], asked: list[tuple[Any, int, Any]]) -> bool:
+    """Return whether the input's log-probabilities are of every token of the prompt.
+
+    Raises:
+        ReadError: they are of other tokens than the record's input.
+
+    """
+    whole = record.get("input_ids")
+    if whole:
+        _same_ids("input_ids", list(whole)[max(0, len(whole) - len(asked)) :], [token for _, token, _ in asked])
+        return len(whole) == len(asked)
+    return bool(asked) and info.get("prompt_tokens") == len(asked)
 
 
 def _same_ids(name: str, given: Any, scored: list[int]) -> None:
@@ -90,15 +123,13 @@ def _same_ids(name: str, given: Any, scored: list[int]) -> None:
     raise ReadError(msg)
 
 
-def _before(record: Mapping[str, Any], info: Mapping[str, Any], asked: list[int]) -> list[int] | None:
+def _before(record: Mapping[str, Any], info: Mapping[str, Any], asked: int) -> list[int] | None:
     """Return the input's ids before its first scored one (`logprob_start_len`); None where they are not known."""
     whole = record.get("input_ids")
     if whole:
-        start = len(whole) - len(asked)
-        _same_ids("input_ids", list(whole)[max(0, start) :], asked)
-        return list(whole)[:start]
+        return list(whole)[: len(whole) - asked]
     count = info.get("prompt_tokens")
-    return None if isinstance(count, int) and count > len(asked) else []
+    return None if isinstance(count, int) and count > asked else []
 
 
 def _without(record: Mapping[str, Any], common: Mapping[str, Any]) -> Rollout:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from opd_widgets.errors import ReadError, RolloutError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+REWARD_IS_NAN = "reward_is_nan"  # the metadata's entry of a rollout whose reward is missing because it was NaN
 _STATUS: dict[str, Status] = {
     **dict.fromkeys(
         ("stop", "completed", "complete", "done", "eos", "end_turn", "stop_sequence", "tool_calls"), "stop"
@@ -79,6 +81,11 @@ def numeric(value: object) -> bool:
     if isinstance(value, np.generic):
         value = value.item()
     return value is None or (isinstance(value, Real) and not isinstance(value, bool))
+
+
+def is_nan(value: object) -> bool:
+    """Return whether a value is the number that is none."""
+    return isinstance(value, float) and math.isnan(value)
 
 
 def named_rewards(raw: object) -> tuple[Any, dict[str, Any]]:

@@ -2,7 +2,8 @@
 
 Text only, decoded without special tokens: role names stand glued into `input`, so turns and template cannot be told
 from it, and a tool's output stands in `output` without a mask. The last line of a file still being written may be cut
-off. A real dump has been tried: no, written from the published shape.
+off. A score of NaN, which verl writes as the text "NaN", is a missing reward. A real dump has been tried: no, written
+from the published shape.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from opd_widgets.data.readers.values import rest_of
+from opd_widgets.data.readers.values import REWARD_IS_NAN, is_nan, rest_of
 from opd_widgets.data.rollout import Rollout
 from opd_widgets.errors import ReadError
 
@@ -30,16 +31,17 @@ def from_record(record: Mapping[str, Any]) -> list[Rollout]:
         ReadError: a score that is no number.
 
     """
+    score = _number(record["score"])
     return [
         Rollout(
             id="",
             prompt_text=record["input"],
             response_text=record["output"],
             question=record["input"],
-            reward=_number(record["score"]),
+            reward=score,
             step=record.get("step"),
             text_source="text",
-            metadata=rest_of(record, _KNOWN),
+            metadata=rest_of(record, _KNOWN) | ({REWARD_IS_NAN: True} if is_nan(score) else {}),
         )
     ]
 

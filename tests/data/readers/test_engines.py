@@ -151,6 +151,57 @@ def test_sglang_input_does_not_count_once_something_was_generated():
     assert rollout.response_mask.tolist() == [False, True]
 
 
+INPUT = [[None, 1, "a"], [-2.0, 2, "b"], [-3.0, 3, "c"]]
+OUTPUTS = [[-0.5, 10, " d"], [-0.25, 11, " e"]]
+
+
+def test_sglang_input_that_covers_the_prompt_is_the_prompt():
+    tops = {
+        "input_top_logprobs": [None, [[-0.1, 7, None]], [[-0.2, 8, None]]],
+        "output_top_logprobs": [[[-0.5, 10, None]], [[-0.125, 9, None], [-0.25, 11, None]]],
+    }
+    info = response(prompt_tokens=3, input_token_logprobs=INPUT, output_token_logprobs=OUTPUTS, **tops)
+    (rollout,) = sglang.from_record({**info, "text": " d e", "output_ids": [10, 11]})
+    assert (rollout.prompt_ids.tolist(), rollout.response_ids.tolist()) == ([1, 2, 3], [10, 11])
+    assert rollout.response_mask.all()
+    assert logprobs(rollout) == [-0.5, -0.25]
+    assert rollout.tracks["student"].rank.tolist() == [1, 2]
+    assert rollout.tracks["student"].topk.ids.tolist() == [[10, -1], [9, 11]]
+    assert rollout.metadata == {"prompt_logprobs": [None, -2.0, -3.0]}
+    assert (rollout.tokens, rollout.response_text) == ((" d", " e"), " d e")
+
+
+def test_sglang_input_that_covers_the_records_own_ids():
+    info = response(input_token_logprobs=INPUT, output_token_logprobs=OUTPUTS)
+    (rollout,) = sglang.from_record({**info, "input_ids": [1, 2, 3]})
+    assert (rollout.prompt_ids.tolist(), rollout.response_ids.tolist()) == ([1, 2, 3], [10, 11])
+    with pytest.raises(ReadError, match="3 input_ids and log-probabilities of 3 tokens that differ from number 0"):
+        sglang.from_record({**info, "input_ids": [9, 2, 3]})
+
+
+def test_sglang_input_that_begins_later_is_shown_after_the_prompt():
+    info = response(prompt_tokens=5, input_token_logprobs=INPUT, output_token_logprobs=OUTPUTS)
+    (known,) = sglang.from_record({**info, "input_ids": [8, 9, 1, 2, 3]})
+    assert (known.prompt_ids.tolist(), known.response_ids.tolist()) == ([8, 9], [1, 2, 3, 10, 11])
+    assert logprobs(known) == [None, -2.0, -3.0, -0.5, -0.25]
+    assert known.response_mask.tolist() == [False] * 3 + [True] * 2
+    (unknown,) = sglang.from_record(info)
+    assert (unknown.prompt_ids, unknown.response_ids.tolist()) == (None, [1, 2, 3, 10, 11])
+
+
+def test_sglang_scoring_alone_shows_the_input():
+    (rollout,) = sglang.from_record(response(prompt_tokens=3, input_token_logprobs=INPUT))
+    assert (rollout.prompt_ids.tolist(), rollout.response_ids.tolist()) == ([], [1, 2, 3])
+    assert logprobs(rollout) == [None, -2.0, -3.0]
+
+
+def test_sglang_output_ids_without_log_probabilities_are_the_response():
+    info = response(prompt_tokens=3, input_token_logprobs=INPUT)
+    (rollout,) = sglang.from_record({**info, "output_ids": [10, 11]})
+    assert (rollout.prompt_ids.tolist(), rollout.response_ids.tolist()) == ([1, 2, 3], [10, 11])
+    assert rollout.tracks == {}
+
+
 def test_sglang_minus_infinity_and_rank():
     rows = [[[-0.1, 7, None], [-1.9, 20, None]]]
     (rollout,) = sglang.from_record(response(output_token_logprobs=[["-inf", 20, None]], output_top_logprobs=rows))

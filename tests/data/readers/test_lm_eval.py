@@ -8,7 +8,7 @@ import pytest
 
 import opd_widgets as opd
 from opd_widgets.data.readers.lm_eval import from_record, merge
-from opd_widgets.errors import ReadError
+from opd_widgets.errors import InvalidInputError, ReadError
 from tests.reader_cases import EXPECTED, records
 
 FILE = "lm_eval_samples.jsonl"
@@ -51,6 +51,39 @@ def test_the_same_filter_twice_is_a_second_run():
 def test_several_metrics_are_named_as_the_harness_does():
     (rollout,) = read(changed(metrics=["exact_match", "f1", "bleu"], f1=0.5, bleu=["5", "5"]))
     assert rollout.reward == {"exact_match,strict-match": 0.0, "f1,strict-match": 0.5}
+
+
+def judged_by(tmp_path, outcome, *rows):
+    path = tmp_path / "samples.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return [rollout.outcome for rollout in opd.read_rollouts(path, outcome=outcome)]
+
+
+@pytest.mark.parametrize("outcome", ["exact_match", "strict-match", "exact_match,strict-match"])
+def test_the_only_metric_may_be_named_by_itself(tmp_path, outcome):
+    rows = [changed(exact_match=1.0), changed(doc_id=1)]
+    assert judged_by(tmp_path, outcome, *rows) == ["correct", "incorrect"]
+
+
+def test_without_a_filter_the_reward_is_called_after_its_metric(tmp_path):
+    (rollout,) = read(changed(filter="none", exact_match=1.0))
+    assert rollout.reward == {"exact_match": 1.0}
+    assert judged_by(tmp_path, "exact_match,none", changed(filter="none", exact_match=1.0)) == ["correct"]
+
+
+def test_a_metric_under_several_filters_needs_one_of_them(tmp_path):
+    assert judged_by(tmp_path, "exact_match,flexible-extract", *records(FILE)) == ["correct"]
+    with pytest.raises(InvalidInputError, match=r"several filters, \['exact_match,flexible-extract', 'exact_match,str"):
+        judged_by(tmp_path, "exact_match", *records(FILE))
+
+
+def test_numbers_of_documents_and_repeats_are_not_offered(tmp_path):
+    offered = "'strict-match', 'flexible-extract'"
+    with pytest.raises(InvalidInputError) as raised:
+        judged_by(tmp_path, "accuracy", *records(FILE))
+    assert "doc_id" not in str(raised.value)
+    assert "repeat" not in str(raised.value)
+    assert all(name in str(raised.value) for name in offered.split(", "))
 
 
 def test_repeats_are_rollouts_of_one_question_without_a_reward_of_their_own():

@@ -54,6 +54,25 @@ def test_a_reward_that_no_rollout_has(tmp_path):
         outcomes(dump(tmp_path, {**TRL, "accuracy": 1.0}), "accurracy")
 
 
+def test_an_advantage_is_not_offered_and_a_truth_value_is(tmp_path):
+    with pytest.raises(
+        InvalidInputError, match=r"no reward 'x' in any rollout, expected one of \['accuracy', 'solved'\]"
+    ):
+        outcomes(dump(tmp_path, {**TRL, "accuracy": 1.0, "solved": True}), "x")
+    with pytest.raises(InvalidInputError, match="no reward 'x' in any rollout, and there is no other"):
+        outcomes(dump(tmp_path, TRL), "x")
+
+
+def test_a_score_of_nan_is_a_missing_reward_and_counted(tmp_path):
+    path = dump(tmp_path, VERL, {**VERL, "score": "NaN"}, {**VERL, "score": float("nan")})
+    with pytest.warns(
+        UserWarning, match=r"2 of 3 rewards are NaN and taken as missing; first that of rollout 'dump:2'"
+    ):
+        rollouts = opd.read_rollouts(path, outcome="score")
+    assert [rollout.reward for rollout in rollouts] == [1.0, None, None]
+    assert [rollout.outcome for rollout in rollouts] == ["correct", "unverified", "unverified"]
+
+
 def test_a_rollout_without_the_reward_that_others_have_is_unverified(tmp_path):
     path = dump(tmp_path, {**TRL, "accuracy": 1.0}, {**TRL, "form": 1.0})
     assert outcomes(path, "accuracy") == ["correct", "unverified"]
@@ -96,6 +115,17 @@ def test_ids_that_came_with_a_dump_are_kept(tmp_path):
     (rollout,) = opd.read_rollouts(dump(tmp_path, record), tokenizer=Letters())
     assert (rollout.text_source, rollout.response_ids.tolist()) == ("exact_ids", [2])
     assert "student" in rollout.tracks
+
+
+def test_tracks_of_a_texts_own_tokens_are_named_as_left_out(tmp_path):
+    track = opd.LogprobTrack([-1.0, -2.0])
+    rollout = opd.Rollout(id="a", prompt_text="q", response_text="a b", text_source="text", tracks={"student": track})
+    path = opd.write_rollouts(
+        [rollout, opd.Rollout(id="b", response_text="a", text_source="text")], tmp_path / "r.jsonl"
+    )
+    one, two = opd.read_rollouts(path, tokenizer=Letters())
+    assert (one.tracks, one.metadata["tracks_left_out"]) == ({}, ["student"])
+    assert "tracks_left_out" not in two.metadata
 
 
 def test_turns_are_tokenised_turn_by_turn(tmp_path):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from opd_widgets.data.track import Provenance
 from opd_widgets.errors import InvalidInputError
 from opd_widgets.models.tokenizer import HFTokenizer
-from opd_widgets.scoring.trl_batch import Batch, Known, Source, check_inputs, row_key
+from opd_widgets.scoring.recording.trl_batch import Batch, Known, Source, check_inputs, row_key
 
 if TYPE_CHECKING:
     from opd_widgets.data.rollout import Rollout

@@ -9,21 +9,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from opd_widgets.data.mismatch import OWN_TRACK
 from opd_widgets.data.store_files import need_pyarrow
 from opd_widgets.data.store_manifest import check_step
 from opd_widgets.errors import InvalidInputError
 from opd_widgets.models.protocol import Model
 from opd_widgets.scoring.from_tracks import Pieces, of_tracks
 from opd_widgets.scoring.panel import Options, Panel
+from opd_widgets.scoring.recording.trl_tap import Tap
 from opd_widgets.scoring.score import score
-from opd_widgets.scoring.trl_tap import Tap
 
 if TYPE_CHECKING:
     from opd_widgets.data.rollout import Rollout
     from opd_widgets.data.scores import Scores
     from opd_widgets.models.teacher import Teacher
 
-STUDENT, REFERENCE = "student", "reference"
+REFERENCE = "reference"
 _FOLDER = re.compile(r"step-\d{6,}")
 
 
@@ -44,7 +45,7 @@ class Recorder:
     Limits: tried with TRL 1.16 on one CPU process, with its GRPO, RLOO, distillation, SDFT, SDPO and (where every
     completion is the student's, lmbda=1) GKD trainers; all but GRPO and RLOO need `student`. vLLM as the sampler is not
     tried. Of several processes, the first records its own share. Sharded weights (FSDP, DeepSpeed ZeRO-3) cannot be
-    scored through `student`.
+    scored through `student`. A step that cannot be recorded is said aloud as a warning; the training goes on.
 
     Args:
         out: the folder for the runs, `out/step-000001` and so on; made where it is missing.
@@ -179,9 +180,9 @@ class Recorder:
                     rollouts, self.student, self.teachers, options=self.options, noise_rollouts=0, progress=False
                 )
         shown = [replace(one, tracks=_only(one.tracks)) for one in rollouts]
-        scores, _ = of_tracks(shown, STUDENT, tokenizer, None)  # what is unlike is noted, not said at every step
+        scores, _ = of_tracks(shown, OWN_TRACK, tokenizer, None)  # what is unlike is noted, not said at every step
         asked = {one.question: one.asked for one in rollouts if one.question}
-        names = {one.tracks[STUDENT].provenance.model for one in rollouts if STUDENT in one.tracks}
+        names = {one.tracks[OWN_TRACK].provenance.model for one in rollouts if OWN_TRACK in one.tracks}
         named = names.pop() if len(names) == 1 else scores.student
         return replace(scores, rollouts=tuple(rollouts), questions=asked, student=named)
 
@@ -201,8 +202,12 @@ class _Listener:
         heard = self._tap.take()
         if not heard:
             return
-        with self._tap.evaluating():
-            self._ready = self._recorder._scored(heard, self._tap.tokenizer)  # noqa: SLF001 - its own helper
+        try:
+            with self._tap.evaluating():
+                self._ready = self._recorder._scored(heard, self._tap.tokenizer)  # noqa: SLF001 - its own helper
+        except Exception as error:  # noqa: BLE001 - whatever it is, it must not end a training; it is said aloud
+            step, kind = self._tap.step, type(error).__name__
+            warnings.warn(f"step {step} is not recorded: {kind}: {error}", stacklevel=2)
 
     def after_update(self, step: int) -> None:
         ready, self._ready = self._ready, None
@@ -221,4 +226,4 @@ def _check_count(name: str, value: object) -> None:
 
 
 def _only(tracks: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: tracks[name] for name in (STUDENT, REFERENCE) if name in tracks}
+    return {name: tracks[name] for name in (OWN_TRACK, REFERENCE) if name in tracks}

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from opd_widgets.data.retokenise import DIFFERS, render_ids
-from opd_widgets.scoring.cross import what_groups_lack
-from opd_widgets.scoring.displaced import what_contexts_displace
-from opd_widgets.scoring.edges import compare_edges
-from opd_widgets.scoring.served import what_servers_lack
+from opd_widgets.data.retokenise import DIFFERS, LEFT_OUT, render_ids
+from opd_widgets.scoring.notes.displaced import what_contexts_displace
+from opd_widgets.scoring.notes.edges import compare_edges
+from opd_widgets.scoring.notes.lacking import what_groups_lack, what_servers_lack
 
 if TYPE_CHECKING:
     from opd_widgets.data.rollout import Rollout
@@ -35,6 +34,7 @@ def notes_on(tasks: Sequence[Task], panel: Panel, *, rescored: bool = True) -> t
         *compare_prompts(rollouts, panel),
         *what_contexts_displace(tasks, panel),
         *compare_texts(rollouts),
+        *what_texts_lack(rollouts),
         *compare_edges(tasks, panel),
         *what_groups_lack(tasks, panel),
     )
@@ -62,6 +62,20 @@ def compare_texts(rollouts: Sequence[Rollout]) -> tuple[str, ...]:
         return ()
     which = f"{len(places)} of {len(rollouts)} rollouts"
     note = f"the text of {which} does not come back from its tokens; first in {places[0]}"
+    warnings.warn(note, stacklevel=4)
+    return (note,)
+
+
+def what_texts_lack(rollouts: Sequence[Rollout]) -> tuple[str, ...]:
+    """Return a note, and issue it, where rollouts lost the tracks they came with: their text was made into ids anew."""
+    left_out = [rollout.metadata[LEFT_OUT] for rollout in rollouts if LEFT_OUT in rollout.metadata]
+    if not left_out:
+        return ()
+    names = ", ".join(map(repr, sorted({name for names in left_out for name in names})))
+    note = (
+        f"the log-probabilities that came with {len(left_out)} of {len(rollouts)} rollouts ({names}) are left out: "
+        "they came without token ids, their text was made into ids anew, and those tokens may be others"
+    )
     warnings.warn(note, stacklevel=4)
     return (note,)
 

@@ -1,0 +1,1 @@
+"""What a reader of scores must be told beside the numbers."""

@@ -1,0 +1,1 @@
+"""Runs written while a student is trained."""
