@@ -166,6 +166,7 @@ DISTRIBUTION_SIGNALS = (
         ("student_entropy", "reverse_kl"),
         lambda m, _: entropy_divergence(np.asarray(m.student_entropy), np.asarray(m.reverse_kl), m.counted),
         aggregate="max",
+        whole=True,
         source="TIP, arXiv 2604.14084, our reading",
     ),
     Signal(

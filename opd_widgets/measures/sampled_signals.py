@@ -92,6 +92,7 @@ SAMPLED_SIGNALS = (
         THIS,
         SAMPLED,
         lambda m, p: position_weighted(advantage_of(m), m.counted, p.position_gain),
+        whole=True,
         source="IW-OPD, arXiv 2606.22600",
     ),
     Signal(
@@ -106,6 +107,7 @@ SAMPLED_SIGNALS = (
         SAMPLED,
         lambda m, _: discounted(advantage_of(m), m.counted),
         aggregate="mean",
+        whole=True,
         source="MiniLLM, arXiv 2306.08543",
     ),
     Signal(
@@ -120,6 +122,7 @@ SAMPLED_SIGNALS = (
         SAMPLED,
         lambda m, p: discounted(advantage_of(m), m.counted, p.gamma),
         aggregate="mean",
+        whole=True,
     ),
     Signal(
         "power_advantage",

@@ -95,6 +95,7 @@ class Signal:
         per_teacher: False for the student's own.
         aggregate: how tokens that share one display cell combine; log-probabilities and, by the chain rule,
             divergences along the path add.
+        whole: whether a token's value depends on later ones, so that it cannot be had of a response scored in part.
         reason: why there is no `compute`.
         source: where the formula comes from.
 
@@ -112,6 +113,7 @@ class Signal:
     compute: Compute | None = None
     per_teacher: bool = True
     aggregate: Aggregate = "sum"
+    whole: bool = False
     reason: str = ""
     source: str = ""
 

@@ -44,7 +44,7 @@ def get_signal(name: str) -> Signal:
 
 
 def compute_signals(
-    measured: Measured, settings: SignalSettings | None = None, *, per_teacher: bool
+    measured: Measured, settings: SignalSettings | None = None, *, per_teacher: bool, whole: bool = True
 ) -> dict[str, NDArray[np.float32]]:
     """Compute every signal that these measurements allow.
 
@@ -52,14 +52,17 @@ def compute_signals(
         measured: what was measured along one response of R tokens.
         settings: parameters of the signals.
         per_teacher: True for signals of a teacher, False for the student's own.
+        whole: whether the response is measured to its end; otherwise signals that depend on the rest are NaN.
 
     Returns:
         float32 [R] by name; signals whose needs are unmet are absent.
 
     """
     settings = settings or SignalSettings()
-    return {
-        signal.name: np.asarray(signal.compute(measured, settings), dtype=np.float32)
-        for signal in REGISTRY.values()
-        if signal.per_teacher == per_teacher and signal.compute is not None and signal.unmet(measured) is None
-    }
+    unknown = np.full(len(measured.counted), np.nan, np.float32)
+    found = {}
+    for signal in REGISTRY.values():
+        if signal.per_teacher == per_teacher and signal.compute is not None and signal.unmet(measured) is None:
+            partial = signal.whole and not whole
+            found[signal.name] = unknown if partial else np.asarray(signal.compute(measured, settings), np.float32)
+    return found

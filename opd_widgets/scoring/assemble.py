@@ -47,7 +47,9 @@ class Asked:
     scorers: frozenset[str] = frozenset()
 
 
-def assemble(task: Task, first: int, columns: Mapping[str, Columns], asked: Asked) -> RolloutScores:
+def assemble(
+    task: Task, first: int, columns: Mapping[str, Columns], asked: Asked, *, whole: bool = True
+) -> RolloutScores:
     """Return one rollout's record.
 
     Args:
@@ -55,6 +57,7 @@ def assemble(task: Task, first: int, columns: Mapping[str, Columns], asked: Aske
         first: response tokens before this one were not scored and become NaN.
         columns: by teacher name and `STUDENT`, one row a scored token; empty where nothing was scored.
         asked: provenance and settings.
+        whole: whether the columns go to the response's end.
 
     """
     build = Builder(len(task.rollout), first, asked.top_k)
@@ -73,20 +76,21 @@ def assemble(task: Task, first: int, columns: Mapping[str, Columns], asked: Aske
         if name in task.respelled:
             scored[name] = _in_groups(task, name, build, group_sums(task.respelled[name].alignment, theirs, own), asked)
             continue
-        whole = name not in asked.scorers
-        track = build.track(theirs, asked.teachers[name], prompt.ids, entropy=whole)
-        both = replace(measured, **_own(build, theirs, track, _PAIR if whole else ()))
+        complete = name not in asked.scorers
+        track = build.track(theirs, asked.teachers[name], prompt.ids, entropy=complete)
+        both = replace(measured, **_own(build, theirs, track, _PAIR if complete else ()))
         scored[name] = TeacherScores(
             track=track,
             at_student_top=build.matrix(theirs, "at_student_top"),
             student_at_top=build.matrix(theirs, "student_at_top"),
-            signals=compute_signals(both, asked.settings, per_teacher=True),
+            signals=compute_signals(both, asked.settings, per_teacher=True, whole=whole),
             prompt_ids=prompt.ids,
             context=prompt.context,
             context_tokens=prompt.context_tokens,
             leaks_answer=prompt.leaks_answer,
         )
-    return RolloutScores(own, compute_signals(measured, asked.settings, per_teacher=False), scored)
+    signals = compute_signals(measured, asked.settings, per_teacher=False, whole=whole)
+    return RolloutScores(own, signals, scored)
 
 
 def _in_groups(task: Task, name: str, build: Builder, both: Columns, asked: Asked) -> TeacherScores:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from opd_widgets.scoring.chunk import Ask, Theirs, logprobs_at, measure
 from opd_widgets.scoring.cross import score_foreign
 from opd_widgets.scoring.local import Checkpoint, head_columns, hidden_states, widest
 from opd_widgets.scoring.panel import STUDENT, Panel
-from opd_widgets.scoring.rows import ByWho, Rows, cut, put
+from opd_widgets.scoring.rows import ByWho, Rows, cut, put, so_far
 from opd_widgets.scoring.served import Sequenced, ask_distributions, ask_scorer
 from opd_widgets.scoring.session import Session
 
@@ -46,13 +47,6 @@ def score_batch(
     session = session or Session()
     rows = [Rows.of(task) for task in tasks]
     columns: ByWho = {}
-    scored = [row for row in rows if row.count]
-    if scored:
-        states = hidden_states(scored, panel, session, checkpoint)
-        ids = np.concatenate([row.ids for row in scored]).astype(np.int64)
-        columns = head_columns(states, ids, panel, session, checkpoint)
-        columns |= _served(scored, states[STUDENT], columns[STUDENT]["top_ids"], panel, session, checkpoint)
-        columns |= _served_whole(scored, states[STUDENT], ids, panel, session, checkpoint)
     asked = Asked(
         panel.student.provenance,
         {name: teacher.model.provenance for name, teacher in panel.teachers.items()},
@@ -60,6 +54,14 @@ def score_batch(
         panel.options.top_k,
         frozenset(name for name, scorer in panel.scorers.items() if not scorer.full_vocabulary),
     )
+    scored = [row for row in rows if row.count]
+    if scored:
+        states = hidden_states(scored, panel, session, checkpoint)
+        ids = np.concatenate([row.ids for row in scored]).astype(np.int64)
+        told = partial(_tell, rows, asked, session)
+        columns = head_columns(states, ids, panel, session, checkpoint, told=told)
+        columns |= _served(scored, states[STUDENT], columns[STUDENT]["top_ids"], panel, session, checkpoint)
+        columns |= _served_whole(scored, states[STUDENT], ids, panel, session, checkpoint)
     foreign = score_foreign(tasks, panel, session, checkpoint)
     records, end = [], 0
     for row, theirs in zip(rows, foreign, strict=True):
@@ -67,6 +69,13 @@ def score_batch(
         mine = cut(columns, start, end) if row.count else {}
         records.append(assemble(row.task, row.first, mine | theirs, asked))
     return records
+
+
+def _tell(rows: Sequence[Rows], asked: Asked, session: Session, columns: ByWho, done: int) -> None:
+    """Hand out what there is of a rollout that is scored alone, under teachers that are all here."""
+    if session.heard is None or len(rows) != 1 or not columns.keys() >= rows[0].task.prompts.keys():
+        return
+    session.heard(assemble(rows[0].task, rows[0].first, so_far(columns, done), asked, whole=False))
 
 
 def _served(  # noqa: PLR0917 - private, called once

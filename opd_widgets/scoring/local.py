@@ -53,9 +53,25 @@ def hidden_states(rows: Sequence[Rows], panel: Panel, session: Session, checkpoi
 
 
 def head_columns(
-    states: Mapping[str, Any], ids: NDArray[np.int64], panel: Panel, session: Session, checkpoint: Checkpoint
+    states: Mapping[str, Any],
+    ids: NDArray[np.int64],
+    panel: Panel,
+    session: Session,
+    checkpoint: Checkpoint,
+    *,
+    told: Callable[[ByWho, int], None] = lambda *_: None,
 ) -> ByWho:
-    """Return the columns of all rows; vocabulary rows live for one chunk, the teachers' beside the student's."""
+    """Return the columns of all rows; vocabulary rows live for one chunk, the teachers' beside the student's.
+
+    Args:
+        states: hidden states by who was asked.
+        ids: int64 [n], the tokens to score.
+        panel: who scores.
+        session: how many rows fit into memory.
+        checkpoint: called before each head and each measuring.
+        told: called after each chunk but the last with the columns and how many of their rows are written.
+
+    """
     options, student = panel.options, panel.student
     columns: ByWho = {who: {} for who in states}
 
@@ -72,6 +88,8 @@ def head_columns(
         )
         for who, found in {STUDENT: own, **others}.items():
             put(columns[who], here, found, len(ids))
+        if here.stop < len(ids):
+            told(columns, here.stop)
 
     session.in_chunks(len(ids), len(states) * widest(panel), panel, work)
     return columns

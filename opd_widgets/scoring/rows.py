@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from opd_widgets.data.topk import UNUSED_ID
 from opd_widgets.scoring.panel import STUDENT
 
 if TYPE_CHECKING:
@@ -78,3 +79,18 @@ def put(columns: Columns, here: slice, part: Columns, length: int) -> None:
 def cut(columns: Mapping[str, Columns], start: int, stop: int) -> dict[str, dict[str, Any]]:
     """Return the columns of some rows, by who was asked."""
     return {who: {key: values[start:stop] for key, values in found.items()} for who, found in columns.items()}
+
+
+def so_far(columns: Mapping[str, Columns], done: int) -> dict[str, dict[str, Any]]:
+    """Return columns of which the first `done` rows are written, the others missing."""
+    return {who: {key: _missing_after(values, done) for key, values in found.items()} for who, found in columns.items()}
+
+
+def _missing_after(values: NDArray[Any], done: int) -> NDArray[Any]:
+    if values.dtype == np.bool_ or (np.issubdtype(values.dtype, np.integer) and values.ndim > 1):
+        kept = values.copy()
+        kept[done:] = False if values.dtype == np.bool_ else UNUSED_ID
+        return kept
+    kept = values.astype(np.float32)  # ranks too: there is no whole number for "missing"
+    kept[done:] = np.nan
+    return kept

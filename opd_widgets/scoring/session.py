@@ -14,6 +14,7 @@ from opd_widgets.models.memory import is_out_of_memory
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from opd_widgets.data.scored import RolloutScores
     from opd_widgets.scoring.panel import Panel
     from opd_widgets.scoring.rows import Rows
 
@@ -29,11 +30,13 @@ class Session:
         live: whether contexts are being edited: the same rollouts then come again under prompts that change a little.
             The student's hidden states are kept, and models go on from what they have read.
         most: vocabulary rows held at a time, at most; lowered where memory ran out.
+        heard: called with a rollout's scores as far as they go, while one is scored alone; the rest is missing.
 
     """
 
     live: bool = False
     most: int | None = None
+    heard: Callable[[RolloutScores], None] | None = None
     _states: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict)
 
     def in_chunks(self, total: int, vocab: int, panel: Panel, work: Callable[[slice], None]) -> None:

@@ -18,7 +18,7 @@ from opd_widgets.scoring.session import Session
 
 if TYPE_CHECKING:
     from opd_widgets.data.piece import Piece
-    from opd_widgets.data.scores import Scores, TeacherScores
+    from opd_widgets.data.scores import RolloutScores, Scores, TeacherScores
     from opd_widgets.scoring.panel import Panel
 
 INTERVAL = 0.1  # seconds between two updates: hosts drop messages that come faster
@@ -57,6 +57,7 @@ class LiveScoring:
     pieces: dict[int, Piece] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
     _jobs: dict[Key, Job] = field(default_factory=dict)
+    _before: dict[Edit, TeacherScores | None] = field(default_factory=dict)
     _session: Session = field(default_factory=lambda: Session(live=True))
 
     def __post_init__(self) -> None:
@@ -123,6 +124,7 @@ class LiveScoring:
             self.cancel(teacher, self.scores.rollouts[rollout].group)
             for index in self._of_question(rollout):
                 self.edited.pop((teacher, index), None)
+                self._before.pop((teacher, index), None)
 
     def merged(self) -> Scores:
         """Return the scores with all edits in their place."""
@@ -150,11 +152,12 @@ class LiveScoring:
     def _run(self, job: Job, key: Key, panel: Panel, tasks: Mapping[int, Task]) -> None:
         _, teacher, question = key
         steps = _Steps(self.publish, teacher, question, len(tasks))
+        order = list(tasks)
         try:
             steps.say("running", force=True)
-            order = list(tasks)
-            for group in (order[:1], order[1:]):  # the rollout in view recolours first
+            for group in (order[:1], order[1:]):  # the rollout in view recolours first, part by part
                 some = [tasks[i] for i in group]
+                self._session.heard = self._parts(job, (teacher, order[0]), steps) if group == order[:1] else None
                 for index, item in iterate(some, panel, job.checkpoint, self._session):
                     self._keep(job, (teacher, group[index]), item.teachers[teacher], top_ids(item))
                     steps.done += 1
@@ -162,18 +165,43 @@ class LiveScoring:
             panel.forget()
             steps.say("done", force=True)
         except Cancelled:
+            self._drop_part((teacher, order[0]))
             if WORKER.newest(key) in {None, job}:  # otherwise the newer edit speaks for itself
                 steps.say("cancelled", force=True)
             raise
         except Exception as error:
+            self._drop_part((teacher, order[0]))
             steps.say("failed", message=f"{type(error).__name__}: {error}", force=True)
             raise
 
-    def _keep(self, job: Job, edit: Edit, scored: TeacherScores, ids: set[int]) -> None:
+    def _parts(self, job: Job, edit: Edit, steps: _Steps) -> Callable[[RolloutScores], None]:
+        """Return what takes a rollout's scores as far as they go, and what was there before it."""
+
+        def heard(item: RolloutScores) -> None:
+            with self.lock:
+                self._before.setdefault(edit, self.edited.get(edit))
+                self._keep(job, edit, item.teachers[edit[0]], top_ids(item), whole=False)
+            steps.say("running")
+
+        return heard
+
+    def _drop_part(self, edit: Edit) -> None:
+        """Show again what was there before a rollout that was scored in part: half of it is of no use."""
+        with self.lock:
+            if edit in self._before:
+                before = self._before.pop(edit)
+                if before is None:
+                    self.edited.pop(edit, None)
+                else:
+                    self.edited[edit] = before
+
+    def _keep(self, job: Job, edit: Edit, scored: TeacherScores, ids: set[int], *, whole: bool = True) -> None:
         tokenizer = self.panel.model(edit[0]).tokenizer
         with self.lock:
             job.checkpoint()  # under the lock: a result that comes after a reset is thrown away
             self.edited[edit] = scored
+            if whole:
+                self._before.pop(edit, None)
             for token in ids:
                 if token >= 0 and token not in self.scores.pieces and token not in self.pieces:
                     self.pieces[token] = tokenizer.piece(token)
