@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from opd_widgets.scoring.rows import Rows
 
 CHUNK_BYTES = 128 * 2**20  # of the float32 arrays [rows, vocabulary] of all models together
+FIRST_ROWS = 64  # of the first chunk where someone is waiting to see it
 STATE_BYTES = 256 * 2**20  # of the student's hidden states, kept while contexts are edited
 
 
@@ -52,6 +53,8 @@ class Session:
         start = 0
         while start < total:
             size = self.rows(vocab, panel)
+            if self.live and start == 0:
+                size = min(size, FIRST_ROWS)
             try:
                 work(slice(start, start + size))
             except Exception as error:

@@ -19,7 +19,7 @@ TEXT = "Here is a solution that a friend wrote down some time ago, with a slip i
 
 
 def first_recoloured(model: opd.HFModel, rounds: int, *, prepared: bool) -> Pair:
-    """Time from an edit to the first rollout's new numbers over one bare forward pass of it under the same prompt.
+    """Time from an edit to the first tokens' new numbers over one bare forward pass of that rollout under its prompt.
 
     Args:
         model: student and, under the context, teacher.
@@ -59,7 +59,7 @@ def forward(model: opd.HFModel, ids: torch.Tensor) -> None:
 
 
 def recoloured(explorer: Explorer, text: str) -> None:
-    """Edit, and wait until the rollout in view has its new numbers; then stop the rest."""
+    """Edit, and wait until the rollout in view has its first new numbers; then stop the rest."""
     live = explorer.live_scoring()
     job = explorer.set_context("hinted", text, rollout=0)
     until(lambda: ("hinted", 0) in live.edited or job.ended)

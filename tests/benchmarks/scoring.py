@@ -66,8 +66,8 @@ def on_smollm(model: opd.HFModel, rollout: opd.Rollout, rounds: int) -> list[Row
         ("the same over the textbook's full tables", "≤ 1", str(against(peers.plain, model, rollout, rounds))),
         ("64 rollouts of 200 tokens under a 1,500-token context: prefix read once over read every time", "≤ 0.35",
          str(shared_prefix(model, 1))),
-        ("an edited context: first rollout recoloured over its bare forward pass, editor opened before", "≤ 1.25",
-         str(edits.first_recoloured(model, rounds, prepared=True))),
+        ("an edited context: first tokens recoloured over a bare forward pass of that rollout, editor opened before",
+         "≤ 1.25", str(edits.first_recoloured(model, rounds, prepared=True))),
         ("the same from Python, nothing prepared", "", str(edits.first_recoloured(model, rounds, prepared=False))),
     ]  # fmt: skip
 
