@@ -25,7 +25,7 @@ _SERVED = {
     "teacher_at_student_top",
 }  # fmt: skip
 OUTSIDE = ("student_outside", "teacher_outside")
-MASS = 0.01  # of probability outside the shared vocabulary, from which it is noted
+MASS = 0.05  # of probability outside the shared vocabulary, from which it is noted
 
 
 def needs_distribution(signal: Signal) -> bool:
@@ -112,7 +112,7 @@ def what_lies_outside(items: Sequence[RolloutScores], names: Sequence[str]) -> t
                     most = max(most, float(np.nanmax(signals[signal])))
         if most > MASS:
             notes.append(
-                f"up to {most:.0%} of a probability lies on ids that the student and {name} do not both have: "
+                f"at some token {most:.0%} of a probability lies on ids that the student and {name} do not both have: "
                 "divergences are taken without them, log-probabilities, entropies and ranks with them"
             )
     return tuple(notes)
