@@ -12,11 +12,11 @@ from opd_widgets.data.track import LogprobTrack
 from opd_widgets.models.protocol import is_scorer
 from opd_widgets.scoring.assemble import Builder
 from opd_widgets.scoring.batch import score_batch
-from opd_widgets.scoring.kept import Answers
 from opd_widgets.scoring.panel import Options, Panel
 from opd_widgets.scoring.plan import plan_batches
 from opd_widgets.scoring.prepare import Task
 from opd_widgets.scoring.served import Sequenced, ask_scorer
+from opd_widgets.scoring.served_answers import Answers
 from opd_widgets.scoring.session import Session
 
 if TYPE_CHECKING:

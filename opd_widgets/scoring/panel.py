@@ -11,7 +11,7 @@ from opd_widgets.measures.signal import SignalSettings
 from opd_widgets.models.protocol import LanguageModel, Model, TokenScorer, is_scorer
 from opd_widgets.models.teacher import Teacher
 from opd_widgets.models.tokenizer import shared_tokens
-from opd_widgets.scoring.kept import Answers
+from opd_widgets.scoring.served_answers import Answers
 
 if TYPE_CHECKING:
     from opd_widgets.data.rollout import Rollout

@@ -21,7 +21,6 @@ from opd_widgets.data.store_write import RunWriter, check_free
 from opd_widgets.errors import InvalidInputError
 from opd_widgets.scoring.batch import score_batch
 from opd_widgets.scoring.identity import check_same, identity_of
-from opd_widgets.scoring.kept import Answers
 from opd_widgets.scoring.noise import spread
 from opd_widgets.scoring.notes.lacking import OUTSIDE, what_lies_outside
 from opd_widgets.scoring.notes.on_scoring import notes_on
@@ -29,6 +28,7 @@ from opd_widgets.scoring.panel import Options, Panel
 from opd_widgets.scoring.plan import plan_batches
 from opd_widgets.scoring.prepare import Task, check_rollouts, make_task
 from opd_widgets.scoring.score import pieces_of, score
+from opd_widgets.scoring.served_answers import Answers
 from opd_widgets.scoring.session import Session
 
 if TYPE_CHECKING:

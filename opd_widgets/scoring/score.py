@@ -12,7 +12,7 @@ from tqdm import tqdm  # as text: a notebook's bar leaves a widget behind that i
 from opd_widgets.data.mismatch import mismatch_notes
 from opd_widgets.data.scores import RolloutScores, Scores
 from opd_widgets.scoring.batch import score_batch
-from opd_widgets.scoring.kept_student import score_beside_tracks
+from opd_widgets.scoring.beside_tracks import score_beside_tracks
 from opd_widgets.scoring.local import Checkpoint
 from opd_widgets.scoring.noise import noise_bands, spread
 from opd_widgets.scoring.notes.lacking import what_lies_outside

@@ -10,7 +10,7 @@ import pytest
 
 import opd_widgets as opd
 from opd_widgets.errors import ServerError
-from opd_widgets.scoring.kept import FOLDER
+from opd_widgets.scoring.served_answers import FOLDER
 from tests.checkout import ROOT
 from tests.models.live_server import PYTHON, vllm_python, vllm_serving
 from tests.models.wide_student import write_wide_student

@@ -16,7 +16,7 @@ import pytest
 
 import opd_widgets as opd
 from opd_widgets.errors import ServerError
-from opd_widgets.scoring.kept import FOLDER, Answers, InFolder, InMemory
+from opd_widgets.scoring.served_answers import FOLDER, Answers, InFolder, InMemory
 from tests import tiny
 from tests.models.stub_server import ServedModel, refused, serving
 from tests.same_scores import assert_same_scores
@@ -151,7 +151,7 @@ import sys, warnings
 warnings.simplefilter("ignore")
 import opd_widgets as opd
 from tests import tiny
-from tests.scoring.test_kept import QUESTIONS
+from tests.scoring.test_served_answers import QUESTIONS
 student = tiny.model(0, vocab=50)
 rollouts = opd.sample_rollouts(QUESTIONS, student, n=4, max_new_tokens=12, seed=1)
 remote = opd.ServerModel(sys.argv[1], "tiny", tokenizer=student, retries=0, timeout=30, concurrency=2)
