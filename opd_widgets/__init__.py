@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from opd_widgets.data.topk import TopK
     from opd_widgets.data.track import LogprobTrack, Provenance
     from opd_widgets.demo import load as demo
+    from opd_widgets.diagnosis import verifiers
     from opd_widgets.errors import OpdError
+    from opd_widgets.measures import gradients
     from opd_widgets.measures.signal import SignalSettings
     from opd_widgets.models import contexts
     from opd_widgets.models.hf import HFModel
@@ -68,6 +70,7 @@ _HOME = {
     "contexts": "models.contexts",
     "contrast": "scoring.contrast",
     "demo": "demo",
+    "gradients": "measures.gradients",
     "load": "data.store",
     "load_steps": "data.steps",
     "read_rollouts": "data.readers",
@@ -75,12 +78,19 @@ _HOME = {
     "score": "scoring.score",
     "scores_from_tracks": "scoring.from_tracks",
     "score_to": "scoring.run",
+    "verifiers": "diagnosis.verifiers",
     "with_answers": "data.answers",
     "write_page": "widgets.page",
     "write_rollouts": "data.readers.own",
 }
 
-_MODULES = ("contexts", "demo")  # public names that are modules; `demo` is one that can be called
+# public names that are modules; `demo` is one that can be called
+_MODULES = (
+    "contexts",
+    "demo",
+    "gradients",
+    "verifiers",
+)
 
 __all__ = [
     "Explorer",
@@ -107,6 +117,7 @@ __all__ = [
     "contexts",
     "contrast",
     "demo",
+    "gradients",
     "load",
     "load_steps",
     "read_rollouts",
@@ -114,6 +125,7 @@ __all__ = [
     "score",
     "score_to",
     "scores_from_tracks",
+    "verifiers",
     "with_answers",
     "write_page",
     "write_rollouts",

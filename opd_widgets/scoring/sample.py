@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,11 @@ import numpy as np
 from opd_widgets.data.answers import KEY
 from opd_widgets.data.question import Question
 from opd_widgets.data.retokenise import render_ids
-from opd_widgets.data.rollout import Outcome, Rollout
+from opd_widgets.data.rollout import Rollout
 from opd_widgets.errors import InvalidInputError, LengthLimitError
 from opd_widgets.models.generated import response_text
 from opd_widgets.models.protocol import Generation, Generator, Ids, Model, Sampling, is_scorer
-
-Verifier = Callable[[Question, str], bool]
-
+from opd_widgets.scoring.judging import Judge, Verifier
 
 DEFAULT_NEW_TOKENS = 512
 
@@ -52,8 +49,8 @@ def sample_rollouts(
         max_new_tokens: a response this long is cut and marked "truncated"; by default 512, or what the student has room
             for after the longest prompt.
         seed: any whole number.
-        verifier: judges (question, response text); where it raises, the rollout is "unverified". Where it raises every
-            time, a warning says why.
+        verifier: judges (question, response text); where it raises, or says neither, the rollout is "unverified".
+            Where it does so every time, a warning says why.
         sampling: other settings; the rollouts are then not the student's own distribution, and carry the settings in
             their metadata as "sampling".
         batch_rows: responses drawn together.
@@ -70,7 +67,7 @@ def sample_rollouts(
     if max_new_tokens is None and student.limit is not None:
         asked = max(1, min(asked, student.limit - max(map(len, prompts))))
     _check_room(questions, prompts, student, asked)
-    judging = _Judging(verifier)
+    judge = None if verifier is None else Judge(verifier)
     settings = {} if sampling is None or sampling == Sampling() else {"sampling": asdict(sampling)}
     rollouts: list[Rollout] = []
     per_batch = max(1, batch_rows // n)
@@ -80,8 +77,11 @@ def sample_rollouts(
         for question, prompt, generations in zip(some, their, drawn, strict=True):
             for index, generation in enumerate(generations):
                 rollout = _rollout(question, index, prompt, generation, student, settings)
-                rollouts.append(rollout.with_outcome(judging.judge(question, rollout.response_text or "")))
-    judging.report()
+                if judge is not None:
+                    rollout = rollout.with_outcome(judge.judge(question, rollout.response_text or "").outcome)
+                rollouts.append(rollout)
+    if judge is not None:
+        judge.warn_if_mute()
     return rollouts
 
 
@@ -160,34 +160,3 @@ def _rollout(  # noqa: PLR0917 - private, called once
         status="stop" if drawn.stopped else "truncated",
         metadata={**settings, **answer},
     )
-
-
-@dataclass
-class _Judging:
-    """Asks a verifier, and remembers whether it ever answered."""
-
-    verifier: Verifier | None
-    answered: int = 0
-    faults: list[Exception] = field(default_factory=list)
-
-    def judge(self, question: Question, text: str) -> Outcome:
-        """Return what the verifier makes of a response; one that raises never counts as wrong."""
-        if self.verifier is None:
-            return "unknown"
-        try:
-            correct = bool(self.verifier(question, text))
-        except Exception as error:  # noqa: BLE001 - any verifier's any fault means the same: it could not say
-            self.faults.append(error)
-            return "unverified"
-        self.answered += 1
-        return "correct" if correct else "incorrect"
-
-    def report(self) -> None:
-        """Warn where the verifier never answered: that is a fault of the verifier, not of the rollouts."""
-        if self.faults and not self.answered:
-            error = self.faults[0]
-            warnings.warn(
-                f"the verifier raised on all {len(self.faults)} rollouts, so none is verified; the first time "
-                f"{type(error).__name__}: {error}. Expected a function of (question, response text)",
-                stacklevel=3,
-            )

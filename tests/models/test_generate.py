@@ -100,7 +100,7 @@ def test_a_verifier_that_raises_never_counts_as_wrong():
         raise RuntimeError(text)
 
     question = opd.Question("q", "1+2=?")
-    with pytest.warns(UserWarning, match="raised on all 2 rollouts.*RuntimeError"):
+    with pytest.warns(UserWarning, match="no verdict on any of 2 rollouts.*RuntimeError"):
         judged = opd.sample_rollouts([question], tiny.model(0), n=2, max_new_tokens=3, verifier=broken)
     assert {rollout.outcome for rollout in judged} == {"unverified"}
     judged = opd.sample_rollouts([question], tiny.model(0), n=2, max_new_tokens=3, verifier=lambda q, _: q.id == "q")

@@ -91,7 +91,7 @@ def test_other_settings_travel_with_the_rollout_and_the_defaults_need_not():
 
 
 def test_a_verifier_that_always_raises_is_named_once():
-    with pytest.warns(UserWarning, match=r"raised on all 8 rollouts.*TypeError: .*argument") as caught:
+    with pytest.warns(UserWarning, match=r"no verdict on any of 8 rollouts.*TypeError: .*argument") as caught:
         drawn = draw(n=2, verifier=bool)
     assert len(caught) == 1
     assert {rollout.outcome for rollout in drawn} == {"unverified"}

@@ -1,0 +1,1 @@
+"""Where distillation points, held against where success lies."""
