@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from transformers import GenerationConfig
 
+from opd_widgets.models.hf_fill import filled_left
 from opd_widgets.models.hf_weights import evaluating
 from opd_widgets.models.protocol import Generation, Sampling
 
@@ -34,12 +35,7 @@ def draw(
         sampling: how tokens are drawn.
 
     """
-    longest = max(len(ids) for ids in prompts)
-    tokens = torch.zeros(len(prompts), longest, dtype=torch.long)
-    attended = torch.zeros_like(tokens)
-    for row, ids in enumerate(prompts):
-        tokens[row, longest - len(ids) :] = torch.from_numpy(np.array(ids, dtype=np.int64))
-        attended[row, longest - len(ids) :] = 1
+    tokens, attended = filled_left(prompts)
     devices = [model.device] if model.device.type == "cuda" else []
     with torch.random.fork_rng(devices), _own_settings(model), evaluating(model):
         torch.manual_seed(seed)
@@ -48,7 +44,7 @@ def draw(
             attention_mask=attended.to(model.device),
             generation_config=_config(sampling, n, new, sorted(ends)),
         )
-    cut = [_cut(row.cpu().numpy(), ends) for row in drawn[:, longest:]]
+    cut = [_cut(row.cpu().numpy(), ends) for row in drawn[:, tokens.shape[1] :]]
     return [cut[i * n : (i + 1) * n] for i in range(len(prompts))]
 
 

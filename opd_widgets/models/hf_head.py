@@ -9,10 +9,7 @@ from typing import Any
 import torch
 
 from opd_widgets.errors import ModelLoadError
-from opd_widgets.models.hf_weights import evaluating
-
-TOLERANCE = 1e-3  # relative; hidden-then-head and the model's own forward differ by rounding only
-_TOLERANCE_HALF = 0.05
+from opd_widgets.models.hf_weights import evaluating, rounding
 
 
 class Head:
@@ -62,7 +59,7 @@ class Head:
         difference = float((whole - self._logits(states)).abs().max()) / scale
         if math.isnan(difference):
             raise ModelLoadError(self._why_nan())
-        allowed = TOLERANCE if self._model.dtype == torch.float32 else _TOLERANCE_HALF
+        allowed = rounding(self._model)
         if not difference <= allowed:
             msg = (
                 f"{self._name!r} ({type(self._model).__name__}) computes its logits in a way unknown here:"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from opd_widgets.models.hf_fill import filled_left, filled_right
 from opd_widgets.models.hf_prefix import (
     Past,
     Prefixes,
@@ -21,7 +22,7 @@ from opd_widgets.models.hf_prefix import (
     layers_to_share,
     past_of,
 )
-from opd_widgets.models.hf_weights import evaluating, fingerprint
+from opd_widgets.models.hf_weights import evaluating, fingerprint, rounding
 from opd_widgets.models.memory import is_out_of_memory
 
 if TYPE_CHECKING:
@@ -35,8 +36,6 @@ PIECE = 8192  # tokens of a row read in one go
 MASK = 2**24  # entries of the mask of one piece, [piece, tokens so far]
 SMALLEST = 64  # tokens; memory that does not do for these does for nothing
 _PROBE = 8
-_TOLERANCE = 1e-3
-_TOLERANCE_HALF = 0.05
 
 
 class Reader:
@@ -124,7 +123,7 @@ class Reader:
         start = 0 if past is None else len(past)
         rest = [ids[start:] for ids in sequences]
         rows, columns = _places(positions, -start)
-        states, cache = self._through(_right(rest), past, rows, columns, keep=keep > 0)
+        states, cache = self._through(filled_right(rest), past, rows, columns, keep=keep > 0)
         if keep:
             self.edited.put(past_of(cache, np.array(sequences[0][:keep], np.int32)))
         return states
@@ -149,7 +148,7 @@ class Reader:
         if past is None or len(past) < shared:
             start = 0 if past is None else len(past)
             none = np.zeros(0, np.int64)
-            _, cache = self._through(_right([prefix[start:]]), past, none, none, keep=True)
+            _, cache = self._through(filled_right([prefix[start:]]), past, none, none, keep=True)
             past = past_of(cache, np.array(prefix, np.int32))
             (self.edited if extend else self.prefixes).put(past)
         return past, 0
@@ -185,12 +184,7 @@ class Reader:
 
     def _read_left(self, sequences: Sequence[Ids], positions: Sequence[NDArray[np.integer]]) -> torch.Tensor:
         """Read sequences filled up on the left, which takes a mask: what comes after a filling sees it."""
-        longest = max(len(ids) for ids in sequences)
-        tokens = torch.zeros(len(sequences), longest, dtype=torch.long)
-        attended = torch.zeros_like(tokens)
-        for row, ids in enumerate(sequences):
-            tokens[row, longest - len(ids) :] = torch.from_numpy(np.array(ids, dtype=np.int64))
-            attended[row, longest - len(ids) :] = 1
+        tokens, attended = filled_left(sequences)
         place = (attended.cumsum(-1) - 1).clamp(min=0)
         same = bool(attended.all())
         states = self._backbone(
@@ -199,7 +193,7 @@ class Reader:
             position_ids=None if same else place.to(self._device),  # given without need, they make a mask [L, L]
             use_cache=False,
         ).last_hidden_state
-        filled = [longest - len(ids) for ids in sequences]
+        filled = [tokens.shape[1] - len(ids) for ids in sequences]
         rows, columns = _places([np.asarray(at) + by for at, by in zip(positions, filled, strict=True)], 0)
         picked: torch.Tensor = states[
             torch.from_numpy(rows).to(self._device), torch.from_numpy(columns).to(self._device)
@@ -240,21 +234,11 @@ class Reader:
         except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError):
             return False  # an architecture whose cache is of another kind: read whole, then
         scale = max(1.0, float(whole.abs().max()))
-        allowed = _TOLERANCE if self._backbone.dtype == torch.float32 else _TOLERANCE_HALF
-        return bool(float((whole - states[0]).abs().max()) / scale <= allowed)
+        return bool(float((whole - states[0]).abs().max()) / scale <= rounding(self._backbone))
 
     @property
     def _device(self) -> torch.device:
         return self._backbone.device  # type: ignore[no-any-return]
-
-
-def _right(sequences: Sequence[Ids]) -> torch.Tensor:
-    """Return sequences as one array filled up on the right: [B, L]. No mask is needed: nothing sees what follows it."""
-    longest = max(len(ids) for ids in sequences)
-    tokens = np.zeros((len(sequences), longest), np.int64)
-    for row, ids in enumerate(sequences):
-        tokens[row, : len(ids)] = ids
-    return torch.from_numpy(tokens)
 
 
 def _places(positions: Sequence[NDArray[np.integer]], by: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

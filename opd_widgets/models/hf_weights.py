@@ -9,6 +9,12 @@ from typing import Any
 import torch
 
 _SAMPLED, _ENTRIES = 8, 16
+_ROUNDING, _ROUNDING_HALF = 1e-3, 0.05
+
+
+def rounding(model: Any) -> float:
+    """Return how far two ways to the same numbers may be apart, relative to the largest, in a model's precision."""
+    return _ROUNDING if model.dtype == torch.float32 else _ROUNDING_HALF
 
 
 @contextmanager
