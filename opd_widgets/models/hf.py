@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from opd_widgets.data.track import Provenance
 from opd_widgets.errors import InvalidInputError, LengthLimitError
+from opd_widgets.models.continuation import check_continuations
+from opd_widgets.models.hf_continue import Continuer, Row
 from opd_widgets.models.hf_generate import draw
 from opd_widgets.models.hf_head import Head
 from opd_widgets.models.hf_load import as_list, check_pair, find_device, find_dtype, load_pair
@@ -20,7 +23,6 @@ from opd_widgets.models.tokenizer import HFTokenizer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from opd_widgets.models.protocol import Ids, Padding
@@ -85,6 +87,7 @@ class HFModel:
         self._tokenizer = HFTokenizer(tokenizer, as_list(ends))
         self._head = Head(self._model, self._name, self._tokenizer.size)
         self._reader = Reader(self._model.get_decoder(), prefix_bytes)
+        self._continuer = Continuer(self._reader, self._head, self.vocab_size, self._name)
 
     def __repr__(self) -> str:
         """Name the model, its precision and place."""
@@ -94,6 +97,11 @@ class HFModel:
     def name(self) -> str:
         """What to call it."""
         return self._name
+
+    @property
+    def pair(self) -> tuple[Any, Any]:
+        """The model and tokenizer of transformers that it asks: the objects themselves, not copies."""
+        return self._model, self._tokenizer.inner
 
     @property
     def tokenizer(self) -> HFTokenizer:
@@ -177,3 +185,37 @@ class HFModel:
             raise LengthLimitError(msg)
         ends = self.tokenizer.end_ids
         return draw(self._model, prompts, ends, n=n, new=max_new_tokens, seed=seed, sampling=sampling or Sampling())
+
+    def continuations(
+        self, prompts: Sequence[Ids], *, seeds: Sequence[int], max_new_tokens: Sequence[int]
+    ) -> list[Generation]:
+        """Return one continuation of each prompt, at temperature 1 from the whole distribution, with log-probabilities.
+
+        Row i is drawn with `numpy.random.default_rng(seeds[i])`, one number a token, and depends on its prompt, its
+        seed and its `max_new_tokens` alone. What else is in the call changes a row's numbers by rounding only: in
+        float32 by some 1e-6 nats, so that another token is drawn about once in a million; in half precision by
+        hundredths of a nat, so that a token here and there is another. Give equal prompts unlike seeds: a row asked for
+        twice is the same row.
+
+        Each distinct prompt is read once, and what all of a batch begin with once for all. Memory for keys and values
+        is bounded, and halved where it runs out. Architectures whose keys and values cannot be carried over (recurrent
+        ones, and rotary positions scaled by the length) are read anew for every token, which is slow.
+
+        Args:
+            prompts: int [P] each, none empty; no prompt at all gives no continuation.
+            seeds: a whole number from 0 to 2**63 - 1 for each prompt.
+            max_new_tokens: most tokens of each continuation, at least 1.
+
+        Raises:
+            InvalidInputError: not as many seeds or numbers of tokens as prompts, an empty prompt, an id beyond the
+                vocabulary, or fewer than one new token.
+            LengthLimitError: a prompt and its `max_new_tokens` are more than the model takes.
+            ModelLoadError: the model gives NaN.
+
+        """
+        given = check_continuations(self._name, self.limit, prompts, seeds, max_new_tokens, vocab_size=self.vocab_size)
+        rows = [
+            Row(place, np.asarray(ids, np.int32), seed, most)
+            for place, (ids, seed, most) in enumerate(zip(prompts, *given, strict=True))
+        ]
+        return self._continuer.draw(rows, self.tokenizer.end_ids)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -48,8 +49,8 @@ class Reader:
     """
 
     def __init__(self, backbone: Any, budget: int) -> None:
-        self._backbone = backbone
-        self._argument = cache_argument(backbone)
+        self.backbone = backbone
+        self.argument = cache_argument(backbone)
         self._most = math.inf  # tokens of one forward pass, lowered where memory ran out
         self._lock = threading.RLock()  # live scoring reads in its worker while a cell may score
         self._weights: tuple[float, ...] = ()
@@ -72,8 +73,8 @@ class Reader:
                 the numbers do not depend on what was read earlier; and keep this one.
 
         """
-        with self._lock, evaluating(self._backbone):
-            weights = fingerprint(self._backbone)
+        with self.turn():
+            weights = fingerprint(self.backbone)
             if weights != self._weights:
                 self._forget()
                 self._weights = weights
@@ -81,6 +82,12 @@ class Reader:
                 pairs = zip(sequences, positions, strict=True)
                 return torch.cat([self._fitting([ids], [at], padding, extend=extend) for ids, at in pairs])
             return self._fitting(sequences, positions, padding, extend=extend)
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Have the backbone to oneself for a while, without dropout or a trainer's mixed precision."""
+        with self._lock, evaluating(self.backbone):
+            yield
 
     def release(self) -> None:
         """Give up what is kept of prompts, but for those being edited."""
@@ -123,7 +130,7 @@ class Reader:
         start = 0 if past is None else len(past)
         rest = [ids[start:] for ids in sequences]
         rows, columns = _places(positions, -start)
-        states, cache = self._through(filled_right(rest), past, rows, columns, keep=keep > 0)
+        states, cache = self.through(filled_right(rest), past, rows, columns, keep=keep > 0)
         if keep:
             self.edited.put(past_of(cache, np.array(sequences[0][:keep], np.int32)))
         return states
@@ -148,12 +155,12 @@ class Reader:
         if past is None or len(past) < shared:
             start = 0 if past is None else len(past)
             none = np.zeros(0, np.int64)
-            _, cache = self._through(filled_right([prefix[start:]]), past, none, none, keep=True)
+            _, cache = self.through(filled_right([prefix[start:]]), past, none, none, keep=True)
             past = past_of(cache, np.array(prefix, np.int32))
             (self.edited if extend else self.prefixes).put(past)
         return past, 0
 
-    def _through(
+    def through(
         self,
         tokens: torch.Tensor,
         past: Past | None,
@@ -167,11 +174,11 @@ class Reader:
         size = self._piece(count, length, 0 if past is None else len(past))
         keep = keep or size < length
         cache = cache_of(past, self.layers, keep=keep) if keep or past is not None else None
-        given = {} if cache is None else {self._argument: cache}
+        given = {} if cache is None else {self.argument: cache}
         picked: torch.Tensor | None = None
         for start in range(0, length, size):
             piece = tokens[:, start : start + size].to(self._device)
-            states = self._backbone(input_ids=piece, use_cache=cache is not None, **given).last_hidden_state
+            states = self.backbone(input_ids=piece, use_cache=cache is not None, **given).last_hidden_state
             here = np.flatnonzero((columns >= start) & (columns < start + size))
             if picked is None:
                 picked = states.new_empty(len(columns), states.shape[-1])
@@ -187,7 +194,7 @@ class Reader:
         tokens, attended = filled_left(sequences)
         place = (attended.cumsum(-1) - 1).clamp(min=0)
         same = bool(attended.all())
-        states = self._backbone(
+        states = self.backbone(
             input_ids=tokens.to(self._device),
             attention_mask=None if same else attended.to(self._device),
             position_ids=None if same else place.to(self._device),  # given without need, they make a mask [L, L]
@@ -210,12 +217,12 @@ class Reader:
     @cached_property
     def layers(self) -> int:
         """Number of layers whose past can be shared; 0 where the architecture does not allow it."""
-        return 0 if self._by_length else layers_to_share(self._backbone)
+        return 0 if self._by_length else layers_to_share(self.backbone)
 
     @cached_property
     def _by_length(self) -> bool:
         """Whether a token's position is encoded by the length of the whole pass: then each row is read by itself."""
-        return depends_on_length(self._backbone.config.get_text_config())
+        return depends_on_length(self.backbone.config.get_text_config())
 
     @cached_property
     @torch.no_grad()
@@ -223,22 +230,22 @@ class Reader:
         """Whether reading in two goes gives what reading in one gives, tried once on a few tokens."""
         if not self.layers:
             return False
-        size = min(2 * _PROBE, int(self._backbone.get_input_embeddings().weight.shape[0]))
+        size = min(2 * _PROBE, int(self.backbone.get_input_embeddings().weight.shape[0]))
         tokens = torch.arange(size, device=self._device)[None]
         half = size // 2
         try:
-            whole = self._backbone(input_ids=tokens, use_cache=False).last_hidden_state[0, half:]
+            whole = self.backbone(input_ids=tokens, use_cache=False).last_hidden_state[0, half:]
             cache = cache_of(None, self.layers, keep=True)
             for part in (tokens[:, :half], tokens[:, half:]):
-                states = self._backbone(input_ids=part, use_cache=True, **{self._argument: cache}).last_hidden_state
+                states = self.backbone(input_ids=part, use_cache=True, **{self.argument: cache}).last_hidden_state
         except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError):
             return False  # an architecture whose cache is of another kind: read whole, then
         scale = max(1.0, float(whole.abs().max()))
-        return bool(float((whole - states[0]).abs().max()) / scale <= rounding(self._backbone))
+        return bool(float((whole - states[0]).abs().max()) / scale <= rounding(self.backbone))
 
     @property
     def _device(self) -> torch.device:
-        return self._backbone.device  # type: ignore[no-any-return]
+        return self.backbone.device  # type: ignore[no-any-return]
 
 
 def _places(positions: Sequence[NDArray[np.integer]], by: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

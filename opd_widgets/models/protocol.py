@@ -27,11 +27,14 @@ class Generation:
     Args:
         ids: int32 [R], the end token included where it was sampled.
         stopped: whether it ended by itself; False where the length limit cut it.
+        logprobs: float32 [R], the model's log-probability of each of these tokens at temperature 1, nats; None where
+            it was not asked for or is not known.
 
     """
 
     ids: Ids
     stopped: bool
+    logprobs: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,21 @@ class Generator(LanguageModel, Protocol):
         sampling: Sampling | None = None,
     ) -> list[list[Generation]]:
         """Return n continuations of every prompt, drawn with exactly these settings."""
+
+    def continuations(
+        self, prompts: Sequence[Ids], *, seeds: Sequence[int], max_new_tokens: Sequence[int]
+    ) -> list[Generation]:
+        """Return one continuation of each prompt, at temperature 1 from the whole distribution.
+
+        Row i depends on its prompt, its seed and its `max_new_tokens`, and on nothing else in the call. A prompt that
+        comes several times, each time with another seed, gets several independent continuations.
+
+        Args:
+            prompts: int [P] each, none empty.
+            seeds: a whole number from 0 to 2**63 - 1 for each prompt.
+            max_new_tokens: most tokens of each continuation, at least 1.
+
+        """
 
 
 @runtime_checkable

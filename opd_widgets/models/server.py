@@ -12,8 +12,9 @@ import numpy as np
 
 from opd_widgets.data.track import Provenance
 from opd_widgets.errors import InvalidInputError, LengthLimitError
+from opd_widgets.models.continuation import check_continuations
 from opd_widgets.models.protocol import Generation, Kept, Model, Sampling, ScoredTokens, Tokenizer
-from opd_widgets.models.server_answer import Draw
+from opd_widgets.models.server_answer import Draw, short_seed
 from opd_widgets.models.server_check import Served, check_server, find_model
 from opd_widgets.models.server_client import ServerClient
 from opd_widgets.models.server_vllm import VllmWire
@@ -255,9 +256,36 @@ class ServerModel:
             self._check_length(len(ids), max_new_tokens)
         wire, how, ends = self._contact().wire, sampling or Sampling(), sorted(self.tokenizer.end_ids)
         # a server counts on from a seed for its n samples, so those of two prompts must lie far apart
-        seeds = [int(np.random.SeedSequence([seed, i]).generate_state(1)[0] >> 1) for i in range(len(prompts))]
+        seeds = [short_seed(seed, i) for i in range(len(prompts))]
         draws = [Draw(ids, n, max_new_tokens, own, how, ends) for ids, own in zip(prompts, seeds, strict=True)]
         return self._client.wait(self._client.each(wire.generate, draws))
+
+    def continuations(
+        self, prompts: Sequence[Ids], *, seeds: Sequence[int], max_new_tokens: Sequence[int]
+    ) -> list[Generation]:
+        """Return one continuation of each prompt, at temperature 1 from the whole distribution: one request each.
+
+        Each request carries its row's seed and asks for the log-probabilities of what is sampled; they are None where a
+        server does not give them. A seed repeats a row only as far as the server's arithmetic does: what it computes
+        together may round otherwise. SGLang heeds a seed only under `--enable-deterministic-inference`.
+
+        Args:
+            prompts: int [P] each, none empty; no prompt at all gives no continuation.
+            seeds: a whole number from 0 to 2**63 - 1 for each prompt.
+            max_new_tokens: most tokens of each continuation, at least 1.
+
+        Raises:
+            InvalidInputError: not as many seeds or numbers of tokens as prompts, an empty prompt, or fewer than one new
+                token.
+            LengthLimitError: a prompt and its `max_new_tokens` are more than the server takes.
+            ServerError: no answer, or one that does not fit the request.
+
+        """
+        own, most = check_continuations(self._name, self.limit, prompts, seeds, max_new_tokens)
+        wire, how, ends = self._contact().wire, Sampling(), sorted(self.tokenizer.end_ids)
+        rows = zip(prompts, most, own, strict=True)
+        draws = [Draw(ids, 1, new, seed, how, ends, logprobs=True) for ids, new, seed in rows]
+        return [drawn for (drawn,) in self._client.wait(self._client.each(wire.generate, draws))]
 
     def _contact(self) -> Served:
         """Return how the server is asked, after its self-test the first time."""

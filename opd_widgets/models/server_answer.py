@@ -28,6 +28,7 @@ class Draw:
         seed: of this draw alone.
         sampling: how tokens are drawn.
         ends: ids that end a response.
+        logprobs: whether to ask for the log-probability of each token.
 
     """
 
@@ -37,6 +38,7 @@ class Draw:
     seed: int
     sampling: Sampling
     ends: Sequence[int]
+    logprobs: bool = False
 
     def settings(self) -> dict[str, Any]:
         """Return how tokens are drawn, in the words of both engines: all is said, nothing is left to a server's own."""
@@ -107,6 +109,24 @@ def _ranked(position: Position) -> list[int]:
 def floored(values: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return values with the sentinel for "less likely than I report" as -inf."""
     return np.where(values <= CENSORED_AT, np.float32(-np.inf), values)
+
+
+def short_seed(*of: int) -> int:
+    """Return a seed of 31 bits, which every engine takes, made of whole numbers of any size."""
+    return int(np.random.SeedSequence(of).generate_state(1)[0] >> 1)
+
+
+def sampled_logprobs(values: object, count: int) -> NDArray[np.float32] | None:
+    """Return what a server said of the tokens it sampled; None where it did not say one value for each.
+
+    Args:
+        values: log-probabilities in order; null is missing.
+        count: how many tokens it sampled.
+
+    """
+    if not isinstance(values, list) or len(values) != count:
+        return None
+    return floored(np.array([value if is_number(value) else np.nan for value in values], np.float32))
 
 
 def rows_of(at_ids: NDArray[np.integer] | None, count: int) -> list[list[int]]:

@@ -14,7 +14,17 @@ import numpy as np
 
 from opd_widgets.errors import ServerError
 from opd_widgets.models.protocol import Generation, Ids, ScoredTokens
-from opd_widgets.models.server_answer import Draw, Position, is_number, plain, rows_of, scored_tokens, what_is_scored
+from opd_widgets.models.server_answer import (
+    Draw,
+    Position,
+    is_number,
+    plain,
+    rows_of,
+    sampled_logprobs,
+    scored_tokens,
+    short_seed,
+    what_is_scored,
+)
 from opd_widgets.models.server_client import Answer, ServerClient
 
 if TYPE_CHECKING:
@@ -79,7 +89,9 @@ class SglangWire:
     async def generate(self, draw: Draw) -> list[Generation]:
         """Return n continuations, drawn with exactly these settings.
 
-        `seed` is not sent: SGLang has none for each of several samples, so a draw cannot be repeated.
+        A seed is sent only with a request for log-probabilities, which has one sample: SGLang has no seed for each of
+        several, and early versions have none. It heeds one where it was started with
+        `--enable-deterministic-inference`; otherwise a draw cannot be repeated.
 
         Raises:
             ServerError: a refusal, or an answer without token ids.
@@ -92,7 +104,11 @@ class SglangWire:
             "skip_special_tokens": False,
             **draw.settings(),
         }
-        answer = await self.client.ask(GENERATE, {"input_ids": plain(draw.prompt), "sampling_params": params})
+        request: dict[str, Any] = {"input_ids": plain(draw.prompt), "sampling_params": params}
+        if draw.logprobs:
+            params["sampling_seed"] = short_seed(draw.seed)
+            request |= {"return_logprob": True, "return_text_in_logprobs": False}
+        answer = await self.client.ask(GENERATE, request)
         body = self._need(answer, len(draw.prompt))
         drawn = body if isinstance(body, list) else [body]
         if len(drawn) != draw.n or any(not isinstance(one, dict) or one.get("output_ids") is None for one in drawn):
@@ -105,7 +121,15 @@ class SglangWire:
     def _generation(self, one: Mapping[str, Any]) -> Generation:
         reason = self._meta(one).get("finish_reason")
         kind = reason.get("type") if isinstance(reason, Mapping) else reason
-        return Generation(np.asarray(one["output_ids"], np.int32), stopped=kind == "stop")
+        ids = np.asarray(one["output_ids"], np.int32)
+        logprobs = self._sampled(self._meta(one).get("output_token_logprobs"), ids)
+        return Generation(ids, stopped=kind == "stop", logprobs=logprobs)
+
+    def _sampled(self, triples: Any, ids: Ids) -> NDArray[np.float32] | None:
+        """Return the log-probabilities of sampled tokens; None where they are not of these tokens, in order."""
+        if not isinstance(triples, list) or [int(triple[1]) for triple in triples] != ids.tolist():
+            return None
+        return sampled_logprobs([triple[0] for triple in triples], len(ids))
 
     def _need(self, answer: Answer, length: int) -> Any:
         if not answer.ok or not isinstance(answer.body, dict | list):

@@ -24,6 +24,7 @@ from opd_widgets.models.server_answer import (
     is_number,
     plain,
     rows_of,
+    sampled_logprobs,
     scored_tokens,
     what_is_scored,
 )
@@ -145,6 +146,7 @@ class VllmWire:
             "stop": [],
             "logit_bias": None,
             "return_token_ids": True,
+            **({"logprobs": 1} if draw.logprobs else {}),  # the sampled token's, and the likeliest one's
             **draw.settings(),
         }
         answer = self._need(await self.client.ask(COMPLETIONS, body), len(draw.prompt), 0)
@@ -216,4 +218,7 @@ def _matrix(packed: Any) -> NDArray[np.float32]:
 
 
 def _generation(choice: Mapping[str, Any]) -> Generation:
-    return Generation(np.asarray(choice["token_ids"], np.int32), stopped=choice.get("finish_reason") == "stop")
+    ids = np.asarray(choice["token_ids"], np.int32)
+    said = choice.get("logprobs") or {}
+    logprobs = sampled_logprobs(said.get("token_logprobs"), len(ids))
+    return Generation(ids, stopped=choice.get("finish_reason") == "stop", logprobs=logprobs)

@@ -38,7 +38,7 @@ def identity_of(panel: Panel, tasks: Sequence[Task]) -> dict[str, Any]:
     probed: dict[int, dict[str, Any]] = {}
     for model in (panel.student, *(teacher.model for teacher in panel.teachers.values())):
         if id(model) not in probed:
-            probed[id(model)] = _model(model)
+            probed[id(model)] = model_identity(model)
     questions = {task.rollout.question for task in tasks}
     teachers = {
         name: {
@@ -67,7 +67,8 @@ def _respelled(tasks: Sequence[Task], teacher: str) -> dict[str, str]:
     return {"responses": prompt_hash(read)} if read else {}
 
 
-def _model(model: LanguageModel) -> dict[str, Any]:
+def model_identity(model: LanguageModel) -> dict[str, Any]:
+    """Return what a model is known by: name, sizes, provenance, and its logits for a few ids where it gives them."""
     return {
         "name": model.name,
         "vocab_size": model.vocab_size,
@@ -110,7 +111,7 @@ def check_same(run: Mapping[str, Any], now: Mapping[str, Any], where: str) -> No
     if not run:
         msg = f"the run at {where!r} was saved from memory, which nothing continues; choose another place"
         raise InvalidInputError(msg)
-    found = list(_differences("", run, now))
+    found = list(differences("", run, now))
     if not found:
         return
     more = f"; and {len(found) - _SHOWN} more differences" if len(found) > _SHOWN else ""
@@ -121,7 +122,15 @@ def check_same(run: Mapping[str, Any], now: Mapping[str, Any], where: str) -> No
     raise InvalidInputError(msg)
 
 
-def _differences(name: str, run: Any, now: Any) -> Iterator[str]:
+def differences(name: str, run: Any, now: Any) -> Iterator[str]:
+    """Yield in words where two identities differ; logits differ by more than another machine's rounding.
+
+    Args:
+        name: of the part that is compared; empty for the whole.
+        run: what was.
+        now: what is.
+
+    """
     if isinstance(run, Mapping) and isinstance(now, Mapping):
         dtype = str((run.get("provenance") or {}).get("dtype"))
         for key in dict.fromkeys((*run, *now)):
@@ -129,10 +138,10 @@ def _differences(name: str, run: Any, now: Any) -> Iterator[str]:
             if key == ANSWERS:
                 yield from _other_weights(inner, run.get(key), now.get(key), _ROUNDING.get(dtype, _ROUNDING_HALF))
             else:
-                yield from _differences(inner, run.get(key), now.get(key))
+                yield from differences(inner, run.get(key), now.get(key))
     elif isinstance(run, list) and isinstance(now, list) and len(run) == len(now):
         for index, (one, other) in enumerate(zip(run, now, strict=True)):
-            yield from _differences(f"{name}[{index}]", one, other)
+            yield from differences(f"{name}[{index}]", one, other)
     elif run != now:
         yield f"{name} was {_short(run)} and is {_short(now)}"
 

@@ -60,7 +60,7 @@ def sample_rollouts(
         LengthLimitError: a prompt and `max_new_tokens` are more than the student takes. Nothing is drawn.
 
     """
-    questions = _questions(questions)
+    questions = checked_questions(questions)
     asked = DEFAULT_NEW_TOKENS if max_new_tokens is None else max_new_tokens
     _check_arguments(student, verifier, sampling, {"n": n, "max_new_tokens": asked, "batch_rows": batch_rows})
     prompts = [render_ids(question.messages, student.tokenizer, {}) for question in questions]
@@ -99,7 +99,13 @@ def batch_seed(seed: int, question: str) -> int:
     return int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "big") >> 1
 
 
-def _questions(questions: Any) -> list[Question]:
+def checked_questions(questions: Any) -> list[Question]:
+    """Return questions as a list.
+
+    Raises:
+        InvalidInputError: none, something else among them, or two of one id.
+
+    """
     found = list(questions) if isinstance(questions, Iterable) else [questions]
     for index, question in enumerate(found):
         if not isinstance(question, Question):

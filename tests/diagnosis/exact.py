@@ -9,7 +9,9 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from opd_widgets.diagnosis.policy import FunctionPolicy, ModelPolicy, Policy
+from opd_widgets.diagnosis.function_policy import FunctionPolicy
+from opd_widgets.diagnosis.model_policy import ModelPolicy
+from opd_widgets.diagnosis.policy import Policy
 
 Node = tuple[int, ...]
 Correct = Callable[[Node], bool]
@@ -126,7 +128,7 @@ class Toy:
         def next_logprobs(prefixes):
             return np.stack([self.row(which, tuple(int(k) for k in ids)) for ids in prefixes])
 
-        return FunctionPolicy(next_logprobs, end_ids=self.ends, vocab_size=self.vocab)
+        return FunctionPolicy(next_logprobs, end_ids=self.ends, vocab_size=self.vocab, decode=self.text)
 
     @cache  # noqa: B019 - toys live as long as the tests
     def row(self, which: int, node: Node) -> np.ndarray:

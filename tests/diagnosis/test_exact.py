@@ -85,8 +85,9 @@ def test_samples_succeed_as_often_as_they_should():
     toy, n, node = Toy(1, 4, 4), 4000, (2,)
     success = toy.truth()[node].success
     forced = [(*node, k) for k in range(toy.vocab)]
-    drawn = toy.policy.sample(forced, n, max_new_tokens=toy.depth - 2, seed=5)
-    for k, (ids, some) in enumerate(zip(forced, drawn, strict=True)):
+    drawn = toy.policy.sample(forced * n, seeds=range(n * toy.vocab), max_new_tokens=toy.depth - 2)
+    for k, ids in enumerate(forced):
+        some = drawn[k :: toy.vocab]
         right = np.mean([one.stopped and toy.correct((*ids, *one.ids.tolist())) for one in some])
         assert abs(right - success[k]) <= 4 * np.sqrt(success[k] * (1 - success[k]) / n)
 

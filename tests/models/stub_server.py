@@ -141,6 +141,9 @@ class ServedModel:
 
     def completions(self, body: Any) -> Reply:
         ids = body["prompt"]
+        if body.get("logprobs") is not None:
+            one = self.drawn(ids, body["seed"], body["max_tokens"])
+            return Reply({"choices": [{"index": 0, **one, "logprobs": {"token_logprobs": one["logprobs"]}}]})
         if "prompt_logprobs" not in body:
             drawn = self.model.generate(
                 [np.asarray(ids, np.int32)], n=body["n"], max_new_tokens=body["max_tokens"], seed=0
@@ -154,6 +157,13 @@ class ServedModel:
         if k > self.most != -1:
             return refused(f"Requested prompt logprobs of {k}, which is greater than max allowed: {self.most}")
         return Reply({"choices": [{"prompt_logprobs": self.entries(ids, k), "prompt_token_ids": ids}]})
+
+    def drawn(self, ids: list[int], seed: int, most: int) -> dict[str, Any]:
+        """One continuation, in vLLM's words."""
+        prompt = np.asarray(ids, np.int32)
+        one = self.model.continuations([prompt], seeds=[seed], max_new_tokens=[most])[0]
+        reason = "stop" if one.stopped else "length"
+        return {"token_ids": one.ids.tolist(), "logprobs": one.logprobs.tolist(), "finish_reason": reason}
 
     def tokens(self, body: Any) -> Reply:
         if not self.any_id:
@@ -169,6 +179,15 @@ class ServedModel:
         return Reply({"choices": [], "prompt_logprobs": entries, "prompt_token_id_logprobs": scores})
 
     def generate(self, body: Any) -> Reply:
+        params = body["sampling_params"]
+        if params["max_new_tokens"]:
+            one = self.drawn(body["input_ids"], params["sampling_seed"], params["max_new_tokens"])
+            said = [[logprob, token, None] for logprob, token in zip(one["logprobs"], one["token_ids"], strict=True)]
+            meta = {"finish_reason": {"type": one["finish_reason"]}, "output_token_logprobs": said}
+            return Reply({"text": "", "output_ids": one["token_ids"], "meta_info": meta})
+        return self.scores(body)
+
+    def scores(self, body: Any) -> Reply:
         ids, start = body["input_ids"], body["logprob_start_len"]
         rows, k = self.rows(ids)[start:], body["top_logprobs_num"]
         asked = body.get("token_ids_logprob")

@@ -14,56 +14,9 @@ import opd_widgets as opd
 from opd_widgets.models import hf_read
 from opd_widgets.models.hf_prefix import Past, Prefixes, common
 from tests import tiny
+from tests.models.architectures import ATTENDING, loaded, longrope, qwen, recurrent
 
 PREFIX, TAILS = 60, (5, 9, 1, 7, 8, 3)
-SIZES = {
-    "vocab_size": 64, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4,
-    "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 512, "initializer_range": 0.3,
-    "tie_word_embeddings": False,
-}  # fmt: skip
-
-
-def qwen():
-    return tiny.qwen(0, limit=512)
-
-
-def llama():
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    return LlamaForCausalLM(LlamaConfig(**SIZES))
-
-
-def sliding():
-    """A window of 6 in two layers of three: far shorter than the prefix, so that a cache cut to it would show."""
-    from transformers import Gemma3ForCausalLM, Gemma3TextConfig
-
-    kinds = ["sliding_attention", "full_attention", "sliding_attention"]
-    return Gemma3ForCausalLM(Gemma3TextConfig(**SIZES, sliding_window=6, layer_types=kinds))
-
-
-def mixture():
-    from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM
-
-    return Qwen3MoeForCausalLM(
-        Qwen3MoeConfig(**SIZES, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=16, decoder_sparse_step=1)
-    )
-
-
-def recurrent():
-    from transformers import MambaConfig, MambaForCausalLM
-
-    return MambaForCausalLM(
-        MambaConfig(vocab_size=64, hidden_size=32, state_size=4, num_hidden_layers=2, initializer_range=0.3)
-    )
-
-
-ATTENDING = [qwen, llama, sliding, mixture]
-
-
-def loaded(make, **options):
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        return opd.HFModel((make().eval(), tiny.tokenizer()), device="cpu", **options)
 
 
 def rollouts(seed: int = 0, prefix: int = PREFIX, tails=TAILS):
@@ -233,19 +186,6 @@ def test_a_trainers_mixed_precision_is_left_outside():
     with torch.autocast("cpu", dtype=torch.bfloat16):
         found = model.head(model.hidden(sequences, positions))
     assert torch.allclose(found, expected, atol=2e-4 * float(expected.abs().max()))
-
-
-def longrope():
-    """Rotary factors are chosen by the longest position of a forward pass: beyond 64 the long ones."""
-    from transformers import Phi3Config, Phi3ForCausalLM
-
-    rope = {
-        "rope_type": "longrope", "short_factor": [1.0] * 4, "long_factor": [4.0] * 4, "rope_theta": 10000.0,
-        "original_max_position_embeddings": 64,
-    }  # fmt: skip
-    return Phi3ForCausalLM(
-        Phi3Config(**{**SIZES, "pad_token_id": 0}, rope_parameters=rope, original_max_position_embeddings=64)
-    )
 
 
 @pytest.mark.parametrize("tails", [(5, 9, 1), (5, 40, 60)])

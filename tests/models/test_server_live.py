@@ -133,6 +133,52 @@ def test_samples_end_where_the_model_ends_them(remote, lab):
     ]
 
 
+def _cut(lab, count):
+    """Prompts with the beginnings of rollouts: what a diagnosis goes on from."""
+    rng = np.random.default_rng(0)
+    rollouts = [rollout for rollout in lab.rollouts if len(rollout.response_ids) > 1][:count]
+    return [
+        rollout.token_ids[: rollout.prompt_len + int(rng.integers(len(rollout.response_ids)))] for rollout in rollouts
+    ]
+
+
+def test_continuations_come_with_the_models_log_probabilities(remote, lab):
+    asked = _cut(lab, 60)
+    most = [1 + i % 40 for i in range(60)]
+    seeds = [2**63 - 1 - i for i in range(60)]
+    drawn = remote.continuations(asked, seeds=seeds, max_new_tokens=most)
+    for ids, new, one in zip(asked, most, drawn, strict=True):
+        ended = np.isin(one.ids, list(lab.student.tokenizer.end_ids))
+        assert not ended[:-1].any()
+        assert one.stopped == ended[-1]
+        assert ended[-1] or len(one.ids) == new
+        rows = log_probabilities(lab.student, np.concatenate([ids, one.ids]).astype(np.int32), len(ids))
+        np.testing.assert_allclose(one.logprobs, rows[np.arange(len(one.ids)), one.ids], atol=TOLERANCE)
+    # alone and in another order, up to what the server's arithmetic rounds otherwise
+    again = remote.continuations(asked[::-1], seeds=seeds[::-1], max_new_tokens=most[::-1])[::-1]
+    alone = [
+        remote.continuations(asked[i : i + 1], seeds=seeds[i : i + 1], max_new_tokens=most[i : i + 1])[0]
+        for i in (0, 9)
+    ]
+    same = [one.ids.tolist() == other.ids.tolist() for one, other in zip(drawn, again, strict=True)]
+    assert np.mean(same) > 0.95
+    assert [one.ids.tolist() for one in alone] == [drawn[i].ids.tolist() for i in (0, 9)]
+
+
+def test_continuations_of_one_prompt_follow_the_models_own_probabilities(remote, lab):
+    ids, row = max(
+        (found for rollout in lab.rollouts[:60] for found in _places(lab.student, rollout)),
+        key=lambda place: float(-(np.exp(place[1]) * place[1]).sum()),
+    )
+    n = 1500
+    drawn = remote.continuations([ids] * n, seeds=range(n), max_new_tokens=[1] * n)
+    counts, wanted = np.bincount([one.ids[0] for one in drawn], minlength=len(row)), n * np.exp(row)
+    often = wanted >= 5
+    freedom = int(often.sum()) - 1
+    assert freedom >= 2
+    assert ((counts - wanted)[often] ** 2 / wanted[often]).sum() < freedom + 4 * np.sqrt(2 * freedom)
+
+
 def test_the_server_is_what_it_says(remote):
     assert remote.limit == 511
     assert remote.provenance == opd.Provenance("vllm", "student", "unknown", 1.0, "raw")
