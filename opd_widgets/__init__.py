@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from opd_widgets.data.answers import with_answers
     from opd_widgets.data.message import Message
     from opd_widgets.data.question import Question
+    from opd_widgets.data.questions import read_questions
     from opd_widgets.data.readers import read_rollouts
     from opd_widgets.data.readers.own import write_rollouts
     from opd_widgets.data.rollout import Rollout
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
     from opd_widgets.data.track import LogprobTrack, Provenance
     from opd_widgets.demo import load as demo
     from opd_widgets.diagnosis import verifiers
+    from opd_widgets.diagnosis.diagnose import diagnose, diagnosis_cost
+    from opd_widgets.diagnosis.function_policy import FunctionPolicy
+    from opd_widgets.diagnosis.result import Diagnosis
+    from opd_widgets.diagnosis.settings import DiagnosisSettings
+    from opd_widgets.diagnosis.stored import load_diagnosis
     from opd_widgets.errors import OpdError
     from opd_widgets.measures import gradients
     from opd_widgets.measures.signal import SignalSettings
@@ -46,7 +52,10 @@ if TYPE_CHECKING:
     from opd_widgets.widgets.token_strip import TokenStrip
 
 _HOME = {
+    "Diagnosis": "diagnosis.result",
+    "DiagnosisSettings": "diagnosis.settings",
     "Explorer": "widgets.explorer",
+    "FunctionPolicy": "diagnosis.function_policy",
     "HFModel": "models.hf",
     "LogprobTrack": "data.track",
     "Message": "data.message",
@@ -70,9 +79,13 @@ _HOME = {
     "contexts": "models.contexts",
     "contrast": "scoring.contrast",
     "demo": "demo",
+    "diagnose": "diagnosis.diagnose",
+    "diagnosis_cost": "diagnosis.diagnose",
     "gradients": "measures.gradients",
     "load": "data.store",
+    "load_diagnosis": "diagnosis.stored",
     "load_steps": "data.steps",
+    "read_questions": "data.questions",
     "read_rollouts": "data.readers",
     "sample_rollouts": "scoring.sample",
     "score": "scoring.score",
@@ -93,7 +106,10 @@ _MODULES = (
 )
 
 __all__ = [
+    "Diagnosis",
+    "DiagnosisSettings",
     "Explorer",
+    "FunctionPolicy",
     "HFModel",
     "LogprobTrack",
     "Message",
@@ -117,9 +133,13 @@ __all__ = [
     "contexts",
     "contrast",
     "demo",
+    "diagnose",
+    "diagnosis_cost",
     "gradients",
     "load",
+    "load_diagnosis",
     "load_steps",
+    "read_questions",
     "read_rollouts",
     "sample_rollouts",
     "score",

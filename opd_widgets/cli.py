@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from opd_widgets.diagnosis import command
 from opd_widgets.errors import OpdError
 
 
@@ -40,6 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--json", action="store_true", help="print JSON and write the page, no JupyterLab")
     demo.set_defaults(run=_demo)
     _add_score(commands)
+    command.add_to(commands).set_defaults(run=_diagnose)
     return parser
 
 
@@ -129,6 +131,12 @@ def _score(given: argparse.Namespace) -> int:
     report = Report.of(load(run, signals=[SIGNAL]), run, seconds)
     print(json.dumps(report.to_dict(), ensure_ascii=False) if given.json else report.to_text())
     return 0
+
+
+def _diagnose(given: argparse.Namespace) -> int:
+    said, code = command.run(given)
+    print(said)
+    return code
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ except ImportError:  # Windows: two writers at once are not noticed there
 
 PART = ".opd-part"  # unlike any name of a user: what is left of one is deleted
 LOCK = ".opd-lock"
+DIAGNOSIS = "diagnosis.json"  # in the folder of a diagnosis, where a run of scores has a manifest.json
 
 
 def need_pyarrow() -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 
 from opd_widgets.data.plain import json_value
 from opd_widgets.data.scored import TeacherInfo
-from opd_widgets.data.store_files import broken, read_json, write_json
+from opd_widgets.data.store_files import DIAGNOSIS, broken, read_json, write_json
 from opd_widgets.errors import InvalidInputError, ReadError
 
 NAME = "manifest.json"
@@ -81,6 +81,9 @@ class Manifest:
         """
         path = folder / NAME
         if not path.is_file():
+            if (folder / DIAGNOSIS).is_file():
+                msg = f"{str(folder)!r} holds a diagnosis, not scores; open it with opd.load_diagnosis(path)"
+                raise ReadError(msg)
             msg = (
                 f"found no run at {str(folder)!r}; expected a folder with {NAME}, made by scores.save(path) or "
                 "`opd-widgets score ... --out RUN`"

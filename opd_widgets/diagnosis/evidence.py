@@ -83,7 +83,7 @@ class Evidence:
         """
         verified = self.outcome != UNVERIFIED
         if use is None:
-            return verified.astype(np.float64)
+            return np.asarray(verified, np.float64)
         chosen = np.asarray(use)
         if chosen.shape != (len(self.rollouts),) or chosen.dtype != np.bool_:
             msg = (
@@ -91,4 +91,4 @@ class Evidence:
                 "one for each rollout"
             )
             raise InvalidInputError(msg)
-        return (verified & chosen).astype(np.float64)
+        return np.asarray(verified & chosen, np.float64)

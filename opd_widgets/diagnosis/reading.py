@@ -45,18 +45,19 @@ class Reading:
     @cached_property
     def n_support(self) -> NDArray[np.int64]:
         """How many tokens stand behind a score, int64 [M, T]."""
-        return self.kept.sum(axis=-1)
+        return np.asarray(self.kept.sum(axis=-1), np.int64)
 
     @cached_property
     def student_mass(self) -> NDArray[np.float64]:
         """p_S(K), float64 [M, T]."""
         p = np.where(self.kept, np.exp(self.evidence.nodes.student_logp)[:, None], 0.0)
-        return p.sum(axis=-1)
+        return np.asarray(p.sum(axis=-1), np.float64)
 
     @cached_property
     def teacher_mass(self) -> NDArray[np.float64]:
         """p_T(K), float64 [M, T]."""
-        return np.where(self.kept, np.exp(self.evidence.nodes.teacher_logp), 0.0).sum(axis=-1)
+        p = np.where(self.kept, np.exp(self.evidence.nodes.teacher_logp), 0.0)
+        return np.asarray(p.sum(axis=-1), np.float64)
 
     @cached_property
     def outside(self) -> NDArray[np.bool_]:
@@ -67,7 +68,7 @@ class Reading:
     def silent(self) -> NDArray[np.bool_]:
         """Whether no outcome on K differs from another, so that there is no signal, bool [M, T]."""
         right, wrong = self.kept & self.fit.any_correct[:, None], self.kept & self.fit.any_incorrect[:, None]
-        return ~(right.any(axis=-1) & wrong.any(axis=-1))
+        return np.asarray(~(right.any(axis=-1) & wrong.any(axis=-1)), np.bool_)
 
     @cached_property
     def draws(self) -> NDArray[np.float64]:

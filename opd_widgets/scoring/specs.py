@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from opd_widgets.errors import ContextError, InvalidInputError, TokenizerMismatchError
 from opd_widgets.models import contexts
@@ -146,23 +146,53 @@ def load_models(
             "distributions. Only a teacher can be on a server"
         )
         raise InvalidInputError(msg)
+    own, teachers = load_speakers(TeacherSpec("student", student), specs, device=device, dtype=dtype)
+    return cast("Model", own), teachers
+
+
+def load_speakers(
+    student: TeacherSpec, specs: Sequence[TeacherSpec], *, device: str | None = None, dtype: str | None = None
+) -> tuple[Model | ServerModel, dict[str, Teacher]]:
+    """Load the student, who may be on a server here, and the teachers; otherwise as `load_models`.
+
+    Args:
+        student: where the student is; on a server, with its tokenizer.
+        specs: the teachers.
+        device: for all that are loaded here.
+        dtype: for all that are loaded here.
+
+    Raises:
+        InvalidInputError: as for `load_models`, or a student on a server without a tokenizer.
+        ContextError: likewise.
+        ModelLoadError: likewise.
+        ServerError: likewise.
+        TokenizerMismatchError: likewise.
+
+    """
     names = [spec.name for spec in specs]
     for name in names:
         if names.count(name) > 1:
             msg = f"found {names.count(name)} teachers named {name!r}, expected one; give each a name of its own"
             raise InvalidInputError(msg)
     given = {spec.name: None if spec.context is None else read_context(spec.context) for spec in specs}
+    if student.served and not student.tokenizer:
+        msg = (
+            f"found the student {student.model!r} on a server, expected URL#MODEL,tokenizer=FOLDER: texts are read here"
+        )
+        raise InvalidInputError(msg)
     from opd_widgets.models.hf import HFModel  # loads torch, which a slip above need not wait for
 
-    own = HFModel(student, device=device, dtype=dtype)
-    found: dict[tuple[str | None, ...], Model | TokenScorer] = {(_place(student), None, None): own}
+    own = _served(student, None) or HFModel(student.model, device=device, dtype=dtype)
+    found: dict[tuple[str | None, ...], Model | TokenScorer] = {student.place: own}
+    if student.served:  # as a teacher it need not name its tokenizer again
+        found[student.model, student.key_env, None] = own
     for spec in sorted(specs, key=lambda spec: spec.served is None):  # a server that is down is found out first
         if spec.place not in found:
             found[spec.place] = _served(spec, own) or HFModel(spec.model, device=device, dtype=dtype)
     return own, {spec.name: Teacher(found[spec.place], context=given[spec.name]) for spec in specs}
 
 
-def _served(spec: TeacherSpec, student: Model) -> ServerModel | None:
+def _served(spec: TeacherSpec, student: Model | ServerModel | None) -> ServerModel | None:
     """Return the model behind a server, which has shown that it can be asked; None where it is to be loaded here."""
     if spec.served is None:
         return None

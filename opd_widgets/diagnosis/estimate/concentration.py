@@ -143,7 +143,10 @@ def _likeliest(
 
 
 def _log_fit(
-    kappa: float | NDArray[np.float64], mean: NDArray[np.float64], right: NDArray[np.float64], wrong: NDArray[np.float64]
+    kappa: float | NDArray[np.float64],
+    mean: NDArray[np.float64],
+    right: NDArray[np.float64],
+    wrong: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     a, b = kappa * mean, kappa * (1 - mean)
     found: NDArray[np.float64] = betaln(a + right, b + wrong) - betaln(a, b)

@@ -64,8 +64,8 @@ def fit(
     - `pooled`: the share of correct ones among all rollouts through a candidate, forced further on or not: the paper's
       counts, as we read them. Forced ones bias it.
     - `on_policy`: among those that are on-policy behind the candidate: without that bias.
-    - `backup`: from the children and their exact probabilities; see `estimate/backup.py`. Its draws know every seen path
-      for certain; see `estimate/posterior.py`.
+    - `backup`: from the children and their exact probabilities; see `estimate/backup.py`. Its draws know every
+      path seen for certain; see `estimate/posterior.py`.
 
     Args:
         evidence: nodes and rollouts.

@@ -44,8 +44,8 @@ class Visits:
         return cls(
             own=tree.count(weight, on_policy=True),
             own_correct=tree.count(correct, on_policy=True),
-            begun=np.bincount(tree.begin, weight, size),
-            begun_correct=np.bincount(tree.begin, correct, size),
+            begun=np.bincount(tree.begin, weight, size).astype(np.float64),
+            begun_correct=np.bincount(tree.begin, correct, size).astype(np.float64),
             all=tree.count(weight, on_policy=False),
             all_correct=tree.count(correct, on_policy=False),
         )

@@ -63,7 +63,8 @@ class Market:
         ending = np.where(node == NOWHERE, ends_at[0], ends_at[np.maximum(node, 0)])[:, None]
         ending = np.where(place == NOWHERE, ending, ends_at[np.maximum(place, 0)])
         depth = np.array([len(prefix) + 1 for prefix in self.evidence.nodes.prefixes])[:, None]
-        return np.maximum(ending - depth, 1.0)
+        likely: NDArray[np.float64] = np.maximum(ending - depth, 1.0)
+        return likely
 
     @cached_property
     def targeted(self) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""The paper's order, as we read it: the largest gradient first, one candidate filled after another, by depth windows.
+"""The paper's order, as we read it: the largest gradient first, one candidate after another, by depth windows.
 
 Source: arXiv 2605.10889. Windows of depth double (1 to 50, 51 to 150, 151 to 350, ...) and each has the same budget; what
 a window does not need goes to the others. Visits are counted as the paper's are: every rollout through the candidate.
@@ -62,7 +62,9 @@ def _needs(evidence: Evidence, market: Market, rows: NDArray[np.int64], n_min: i
     nodes, place = evidence.nodes, evidence.candidate_place
     passing = evidence.tree.count(np.ones(len(evidence.rollouts)), on_policy=False)
     kept = (nodes.tokens >= 0)[:, None] & ~np.isnan(nodes.teacher_logp) & ~np.isnan(nodes.student_logp)[:, None]
-    pulled = distillation("reverse_kl", renormalised(nodes.student_logp[:, None], kept), renormalised(nodes.teacher_logp, kept))
+    pulled = distillation(
+        "reverse_kl", renormalised(nodes.student_logp[:, None], kept), renormalised(nodes.teacher_logp, kept)
+    )
     size = np.linalg.norm(np.nan_to_num(pulled.gradient), axis=-1).max(axis=1, initial=0.0)  # over all teachers
     for node in rows[np.argsort(-size[rows], kind="stable")]:
         for column in np.flatnonzero(market.open[node]):

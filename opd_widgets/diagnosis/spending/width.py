@@ -1,7 +1,7 @@
 """Ours: spend where the intervals shrink most, after everything was looked at once.
 
-First each candidate that no rollout has passed gets one. Then rollouts go where the posterior spread of the cosine can be
-expected to shrink most for a token spent: the spread, times how much of it hangs on this candidate's success (their
+First each candidate that no rollout has passed gets one. Then rollouts go where the posterior spread of the cosine can
+be expected to shrink most for a token spent: the spread, times how much of it hangs on this candidate's success (their
 squared correlation over the draws), times what one more visit is worth, over the tokens that it takes.
 """
 
@@ -34,7 +34,8 @@ def width(evidence: Evidence, tokens: float, fit: Fit) -> list[Order]:
 
     """
     market = Market(evidence)
-    chosen, spent = [], 0.0
+    chosen: list[tuple[int, int]] = []
+    spent = 0.0
     first = market.open & (fit.visits == 0)
     for node, column in np.argwhere(first):
         if spent >= tokens:

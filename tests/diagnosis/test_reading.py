@@ -1,0 +1,85 @@
+"""What a question's nodes say: masses by hand, silence, and measures against one node at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from opd_widgets.diagnosis.reading import Reading
+from opd_widgets.diagnosis.settings import N_SIG, Settings
+from opd_widgets.measures import gradients
+from tests.diagnosis.chains import Chain
+from tests.diagnosis.handmade import evidence, rollout
+
+ROWS = {
+    (): {1: (0.6, 0.3), 2: (0.3, 0.1), 3: (0.05, 0.5)},
+    (1,): {1: (0.5, 0.2), 2: (0.5, 0.8)},
+    (2,): {1: (0.5, 0.2), 2: (0.5, 0.8)},
+}
+ROLLOUTS = [rollout((1, 1, 1), 1), rollout((1, 2, 1), 0), rollout((2, 1, 1), 0), rollout((2, 2, 1), 0)]
+
+
+def test_masses_and_sizes_by_hand():
+    reading = Reading.of(evidence(ROWS, ROLLOUTS), Settings())
+    np.testing.assert_array_equal(reading.kept[:, 0], [[1, 1, 0], [1, 1, 0], [1, 1, 0]])
+    np.testing.assert_array_equal(reading.n_support[:, 0], [2, 2, 2])
+    np.testing.assert_allclose(reading.student_mass[:, 0], [0.9, 1, 1])
+    np.testing.assert_allclose(reading.teacher_mass[:, 0], [0.4, 1, 1])
+    np.testing.assert_array_equal(reading.outside[:, 0], [True, False, False])
+
+
+@pytest.mark.parametrize("estimator", ["backup", "on_policy", "pooled"])
+def test_a_node_without_two_outcomes_is_silent(estimator):
+    reading = Reading.of(evidence(ROWS, ROLLOUTS), Settings(estimator=estimator, min_visits=1))
+    np.testing.assert_array_equal(reading.silent[:, 0], [False, False, True])
+    assert np.isnan(reading.draws[2]).all()
+    assert np.isnan(reading.plug_in[2]).all()
+    assert not np.isnan(reading.draws[1]).all()
+    assert reading.plug_in[1, 0] == -1  # the 1 is right and the teacher wants the 2
+
+
+def test_rollouts_that_may_not_count_can_silence_a_node():
+    use = np.array([True, False, True, True])
+    reading = Reading.of(evidence(ROWS, ROLLOUTS), Settings(), use)
+    np.testing.assert_array_equal(reading.silent[:, 0], [False, True, True])
+    np.testing.assert_array_equal(reading.n_support[:, 0], [2, 1, 2])
+
+
+def test_with_one_token_there_is_nothing_to_say():
+    reading = Reading.of(evidence(ROWS, ROLLOUTS[:1]), Settings())
+    assert (reading.n_support <= 1).all()
+    for values in (reading.draws, reading.teacher_advantage, reading.success_range):
+        assert np.isnan(values).all()
+
+
+def test_few_visits_are_no_support_where_many_are_asked():
+    found = Chain(0).evidence(initial=60, forced=3)
+    assert (Reading.of(found, Settings(estimator="pooled")).fit.visits < N_SIG).any()
+    for estimator, n_sig in (("pooled", N_SIG), ("on_policy", N_SIG), ("backup", 1)):
+        reading = Reading.of(found, Settings(estimator=estimator))
+        enough = (reading.fit.visits >= n_sig) | reading.fit.known
+        np.testing.assert_array_equal(reading.kept, np.broadcast_to(enough[:, None], reading.kept.shape))
+
+
+def test_measures_equal_those_of_one_node():
+    found = Chain(3, scale=(1.0, 2.0), pull=(0.0, 1.0)).evidence(initial=80, forced=2)
+    reading = Reading.of(found, Settings(draws=20, loss="forward_kl"))
+    nodes, checked = found.nodes, 0
+    for m, t, d in np.ndindex(*reading.draws.shape):
+        at = np.flatnonzero(reading.kept[m, t])
+        if len(at) < 2 or reading.silent[m, t]:
+            continue
+        success = reading.fit.posterior[m, :, d].astype(np.float64).clip(0, 1)
+        one = gradients.node_alignment(nodes.student_logp[m], nodes.teacher_logp[m, t], success, "forward_kl", at)
+        assert reading.draws[m, t, d] == pytest.approx(one.alignment, abs=1e-6, nan_ok=True)
+        assert reading.teacher_advantage[m, t, d] == pytest.approx(one.teacher_advantage, abs=1e-6)
+        assert reading.success_range[m, t, d] == pytest.approx(one.success_range, abs=1e-6)
+        checked += 1
+    assert checked > 100
+
+
+def test_the_same_seed_reads_the_same():
+    found = Chain(3, pull=(1.0,)).evidence(initial=80, forced=2)
+    one, same, other = (Reading.of(found, Settings(seed=seed)).draws for seed in (0, 0, 1))
+    np.testing.assert_array_equal(one, same)
+    assert not np.array_equal(one, other, equal_nan=True)
