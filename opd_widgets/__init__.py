@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from opd_widgets.demo import load as demo
     from opd_widgets.diagnosis import verifiers
     from opd_widgets.diagnosis.diagnose import diagnose, diagnosis_cost
-    from opd_widgets.diagnosis.function_policy import FunctionPolicy
+    from opd_widgets.diagnosis.policies.function_policy import FunctionPolicy
     from opd_widgets.diagnosis.result import Diagnosis
+    from opd_widgets.diagnosis.run.stored import load_diagnosis
     from opd_widgets.diagnosis.settings import DiagnosisSettings
-    from opd_widgets.diagnosis.stored import load_diagnosis
     from opd_widgets.errors import OpdError
     from opd_widgets.measures import gradients
     from opd_widgets.measures.signal import SignalSettings
@@ -55,7 +55,7 @@ _HOME = {
     "Diagnosis": "diagnosis.result",
     "DiagnosisSettings": "diagnosis.settings",
     "Explorer": "widgets.explorer",
-    "FunctionPolicy": "diagnosis.function_policy",
+    "FunctionPolicy": "diagnosis.policies.function_policy",
     "HFModel": "models.hf",
     "LogprobTrack": "data.track",
     "Message": "data.message",
@@ -83,7 +83,7 @@ _HOME = {
     "diagnosis_cost": "diagnosis.diagnose",
     "gradients": "measures.gradients",
     "load": "data.store",
-    "load_diagnosis": "diagnosis.stored",
+    "load_diagnosis": "diagnosis.run.stored",
     "load_steps": "data.steps",
     "read_questions": "data.questions",
     "read_rollouts": "data.readers",

@@ -102,14 +102,14 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     """Diagnose; return what is to be printed, and the exit code."""
     from opd_widgets.data.questions import read_questions
     from opd_widgets.diagnosis.diagnose import diagnose, diagnosis_cost
-    from opd_widgets.diagnosis.settings import Settings
+    from opd_widgets.diagnosis.settings import DiagnosisSettings
     from opd_widgets.scoring.specs import TeacherSpec, load_speakers
 
     started = time.perf_counter()
     specs = [TeacherSpec.parse(text) for text in given.teacher]
     verifier = verifier_of(given.verifier)
     questions = read_questions(given.questions)
-    settings = Settings(estimator=given.estimator, loss=given.loss, seed=given.seed)
+    settings = DiagnosisSettings(estimator=given.estimator, loss=given.loss, seed=given.seed)
     student, teachers = load_speakers(student_spec(given.student), specs, device=given.device, dtype=given.dtype)
     asked: dict[str, Any] = {
         "verifier": verifier,

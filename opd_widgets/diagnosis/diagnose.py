@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opd_widgets.diagnosis.policy_of import Speaker
+from opd_widgets.diagnosis.policies.policy_of import Speaker
 from opd_widgets.diagnosis.result import Diagnosis
-from opd_widgets.diagnosis.setup import Setup, setup
+from opd_widgets.diagnosis.run.setup import Setup, setup
 
 if TYPE_CHECKING:
     from opd_widgets.data.question import Question
-    from opd_widgets.diagnosis.cost import Cost
-    from opd_widgets.diagnosis.settings import Settings
+    from opd_widgets.diagnosis.run.cost import Cost
+    from opd_widgets.diagnosis.settings import DiagnosisSettings
     from opd_widgets.diagnosis.tree import Prefix
     from opd_widgets.scoring.judging import Verifier
 
@@ -31,7 +31,7 @@ def diagnose(
     initial: int | None = None,
     max_new_tokens: int | None = None,
     spending: str = "width",
-    settings: Settings | None = None,
+    settings: DiagnosisSettings | None = None,
     important: float = 0.02,
     held_out: int = 0,
     verifier_timeout: float | None = None,
@@ -75,7 +75,7 @@ def diagnose(
         max_new_tokens: the longest response; one cut there is truncated, and not correct. By default 512, or what the
             student has room for.
         spending: "width" (where intervals shrink most), "even" or "paper".
-        settings: estimator, loss, interval level and so on; see `Settings`. They can be changed afterwards:
+        settings: estimator, loss, interval level and so on; see `DiagnosisSettings`. They can be changed afterwards:
             `result.with_settings(...)`.
         important: least probability, under the student or any teacher, of a token worth weighing.
         held_out: further rollouts of each question for the Dr. GRPO row, not counted in the budget.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from opd_widgets.diagnosis.evidence import Evidence
-    from opd_widgets.diagnosis.settings import Settings
+    from opd_widgets.diagnosis.settings import DiagnosisSettings
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,12 +32,12 @@ class Reading:
     """
 
     evidence: Evidence
-    settings: Settings
+    settings: DiagnosisSettings
     fit: Fit
     kept: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, evidence: Evidence, settings: Settings, use: NDArray[np.bool_] | None = None) -> Reading:
+    def of(cls, evidence: Evidence, settings: DiagnosisSettings, use: NDArray[np.bool_] | None = None) -> Reading:
         """Read a question, or some of its rollouts (`use`, bool [R])."""
         found = fit(evidence, settings.estimator, use, draws=settings.draws, seed=settings.seed)
         return cls(evidence, settings, found, support(evidence.nodes, found, settings.n_sig))

@@ -7,26 +7,26 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from opd_widgets.diagnosis.along import advantages_along
-from opd_widgets.diagnosis.best import best_by_node, best_by_question
-from opd_widgets.diagnosis.candidate_table import CANDIDATE_COLUMNS, candidate_columns
-from opd_widgets.diagnosis.correlations import correlations
-from opd_widgets.diagnosis.crossfit import crossfit_sums
 from opd_widgets.diagnosis.drawn import UNVERIFIED
-from opd_widgets.diagnosis.node_table import NODE_COLUMNS, node_columns
-from opd_widgets.diagnosis.permuted import null_of
-from opd_widgets.diagnosis.policy_of import Speaker, policy_of
+from opd_widgets.diagnosis.policies.policy_of import Speaker, policy_of
 from opd_widgets.diagnosis.reading import Reading
-from opd_widgets.diagnosis.recommend import Recommendation, recommend
-from opd_widgets.diagnosis.result_text import as_text
-from opd_widgets.diagnosis.sampled_rows import MinillmCost, dr_grpo_rows, minillm_cost, minillm_rows
-from opd_widgets.diagnosis.save import save_diagnosis
-from opd_widgets.diagnosis.selective import THRESHOLDS, selective
-from opd_widgets.diagnosis.settings import Settings
-from opd_widgets.diagnosis.spelling import Spelling
-from opd_widgets.diagnosis.summary import summarise
-from opd_widgets.diagnosis.table_files import write_csv, write_parquet
-from opd_widgets.diagnosis.tally import Tally, bin_of
+from opd_widgets.diagnosis.run.along import advantages_along
+from opd_widgets.diagnosis.run.save import save_diagnosis
+from opd_widgets.diagnosis.settings import DiagnosisSettings
+from opd_widgets.diagnosis.tables.best import best_by_node, best_by_question
+from opd_widgets.diagnosis.tables.candidate_table import CANDIDATE_COLUMNS, candidate_columns
+from opd_widgets.diagnosis.tables.correlations import correlations
+from opd_widgets.diagnosis.tables.crossfit import crossfit_sums
+from opd_widgets.diagnosis.tables.node_table import NODE_COLUMNS, node_columns
+from opd_widgets.diagnosis.tables.permuted import null_of
+from opd_widgets.diagnosis.tables.recommend import Recommendation, recommend
+from opd_widgets.diagnosis.tables.result_text import as_text
+from opd_widgets.diagnosis.tables.sampled_rows import MinillmCost, dr_grpo_rows, minillm_cost, minillm_rows
+from opd_widgets.diagnosis.tables.selective import THRESHOLDS, selective
+from opd_widgets.diagnosis.tables.spelling import Spelling
+from opd_widgets.diagnosis.tables.summary import summarise
+from opd_widgets.diagnosis.tables.table_files import write_csv, write_parquet
+from opd_widgets.diagnosis.tables.tally import Tally, bin_of
 from opd_widgets.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Diagnosis:
     """
 
     evidence: tuple[Evidence, ...]
-    settings: Settings = field(default_factory=Settings)
+    settings: DiagnosisSettings = field(default_factory=DiagnosisSettings)
     about: Mapping[str, Any] = field(default_factory=dict)
     held_out: Mapping[str, tuple[Drawn, ...]] = field(default_factory=dict)
 
@@ -226,11 +226,11 @@ class Diagnosis:
         import pandas as pd
 
         if not any(self.held_out.values()):
-            msg = "found no held-out rollouts, expected some of each question: opd.diagnose(..., held_out=64) draws them"
+            msg = (
+                "found no held-out rollouts, expected some of each question: opd.diagnose(..., held_out=64) draws them"
+            )
             raise InvalidInputError(msg)
-        rows = [
-            dr_grpo_rows(one, self.settings, self.held_out.get(one.question, ()), group) for one in self.evidence
-        ]
+        rows = [dr_grpo_rows(one, self.settings, self.held_out.get(one.question, ()), group) for one in self.evidence]
         return pd.concat(rows, ignore_index=True)
 
     def minillm_cost(self) -> MinillmCost:
@@ -239,9 +239,7 @@ class Diagnosis:
         names = [one.name for one in fields(MinillmCost)]
         return MinillmCost(**{name: sum(getattr(cost, name) for cost in costs) for name in names})
 
-    def minillm(
-        self, questions: Sequence[Question], student: Speaker, teachers: Mapping[str, Speaker]
-    ) -> pd.DataFrame:
+    def minillm(self, questions: Sequence[Question], student: Speaker, teachers: Mapping[str, Speaker]) -> pd.DataFrame:
         """Return the alignment of MiniLLM's gradient at each node, from the same tree.
 
         Student and teachers read every distinct rollout whole for it: `minillm_cost()` says how much that is. Columns
@@ -300,7 +298,7 @@ class Diagnosis:
             InvalidInputError: no such setting, or a value that it cannot have.
 
         """
-        known = [one.name for one in fields(Settings)]
+        known = [one.name for one in fields(DiagnosisSettings)]
         unknown = [name for name in changes if name not in known]
         if unknown:
             msg = f"found setting {unknown[0]!r}, expected one of {', '.join(known)}"

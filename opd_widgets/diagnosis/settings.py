@@ -14,7 +14,7 @@ N_SIG = 20  # the paper's, on BoolQ and MMLU
 
 
 @dataclass(frozen=True)
-class Settings:
+class DiagnosisSettings:
     """How P_succ is estimated and what the ideal gradient is held against.
 
     Args:

@@ -19,9 +19,9 @@ import numpy as np
 
 from opd_widgets.diagnosis.estimate.fit import Estimator
 from opd_widgets.diagnosis.evidence import Evidence
-from opd_widgets.diagnosis.quantiles import quantiles
 from opd_widgets.diagnosis.reading import Reading
-from opd_widgets.diagnosis.settings import N_SIG, Settings
+from opd_widgets.diagnosis.settings import N_SIG, DiagnosisSettings
+from opd_widgets.diagnosis.tables.quantiles import quantiles
 from tests.benchmarks import diagnosis_coverage, diagnosis_report
 from tests.benchmarks.known import Known, coverage_set, known_policies, lab_policies
 from tests.diagnosis.sampled import base_budget, cut, gathered
@@ -51,7 +51,7 @@ class Way:
 
     def alignment(self, evidence: Evidence) -> np.ndarray:
         """Return the alignment of each node and teacher, [M, T]; NaN where it has no score."""
-        settings = Settings(estimator=self.estimator, min_visits=self.min_visits)
+        settings = DiagnosisSettings(estimator=self.estimator, min_visits=self.min_visits)
         reading = Reading.of(evidence, settings)
         found = reading.plug_in if self.point == "plug-in" else quantiles(reading.draws, [0.5])[0]
         whole = reading.n_support == evidence.nodes.used.sum(axis=1)[:, None]

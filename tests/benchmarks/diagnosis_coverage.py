@@ -9,9 +9,9 @@ from itertools import pairwise
 import numpy as np
 
 from opd_widgets.diagnosis.alignments import alignments
-from opd_widgets.diagnosis.quantiles import mean, quantiles
 from opd_widgets.diagnosis.reading import Reading
-from opd_widgets.diagnosis.settings import Settings
+from opd_widgets.diagnosis.settings import DiagnosisSettings
+from opd_widgets.diagnosis.tables.quantiles import mean, quantiles
 from tests.benchmarks.known import Known
 from tests.diagnosis.sampled import base_budget, gathered
 
@@ -84,9 +84,11 @@ class Coverage:
         return rows
 
 
-def coverage(policies: Sequence[Known], multiple: int, seed: int = 0, settings: Settings | None = None) -> Coverage:
+def coverage(
+    policies: Sequence[Known], multiple: int, seed: int = 0, settings: DiagnosisSettings | None = None
+) -> Coverage:
     """Return how the default did on policies, at a multiple of their base budget."""
-    parts = [_of(known, multiple, seed, settings or Settings()) for known in policies]
+    parts = [_of(known, multiple, seed, settings or DiagnosisSettings()) for known in policies]
     offsets = np.cumsum([0, *(len(known.prefixes) for known in policies)])
     joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0] if name != "node"}
     node = np.concatenate([part["node"] + offset for part, offset in zip(parts, offsets[:-1], strict=True)])
@@ -95,7 +97,7 @@ def coverage(policies: Sequence[Known], multiple: int, seed: int = 0, settings: 
     return Coverage(**kept, node=node[spoken], silent=float(1 - spoken.mean()))
 
 
-def _of(known: Known, multiple: int, seed: int, settings: Settings) -> dict[str, np.ndarray]:
+def _of(known: Known, multiple: int, seed: int, settings: DiagnosisSettings) -> dict[str, np.ndarray]:
     evidence = gathered(known, "width", multiple * base_budget(known), seed)
     reading = Reading.of(evidence, settings)
     truth = alignments(evidence.nodes, np.nan_to_num(known.success), reading.kept, settings.loss, settings.beta)

@@ -9,25 +9,18 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
-import pandas as pd
 
-from opd_widgets.diagnosis.bootstrap import resampled, totals
-from opd_widgets.diagnosis.permuted import null_of
-from opd_widgets.diagnosis.ratios import ratio
 from opd_widgets.diagnosis.result import Diagnosis
-from opd_widgets.diagnosis.tally import BY_OUTCOME, SUMS
+from opd_widgets.diagnosis.tables.bootstrap import resampled, totals
+from opd_widgets.diagnosis.tables.ratios import ratio
+from opd_widgets.diagnosis.tables.tally import BY_OUTCOME, SUMS
 from tests.benchmarks.lab_run import BUDGET, QUESTIONS, diagnosed
 from tests.benchmarks.markdown import number, table
 
 MEASURES: Final = {"mean_cosine": "mean cosine", "weighted_cosine": "weighted", "share_positive": "share above 0"}
-
-
-def null(result: Diagnosis) -> Diagnosis:
-    """The same tree with outcomes permuted over the distinct responses of each question."""
-    return Diagnosis(tuple(null_of(one, result.settings) for one in result.evidence), result.settings, result.about)
 
 
 def by_teacher(result: Diagnosis, shuffled: Diagnosis) -> str:
@@ -35,14 +28,17 @@ def by_teacher(result: Diagnosis, shuffled: Diagnosis) -> str:
     real, chance = (one.summary().set_index(["teacher", "outcome"]) for one in (result, shuffled))
     rows = []
     for teacher in result.teachers:
-        row: list[str] = [teacher]
-        for outcome in ("all", "correct", "incorrect"):
-            row.append(_cell(real.loc[(teacher, outcome)], "mean_cosine"))
-        row.append(_cell(real.loc[(teacher, "all")], "weighted_cosine"))
-        row.append(f"{real.loc[(teacher, 'all')]['share_positive']:.0%}")
-        row.append(_cell(real.loc[(teacher, "all")], "mean_teacher_advantage"))
-        row.append(_cell(chance.loc[(teacher, "all")], "mean_cosine"))
-        rows.append(row)
+        everywhere: Any = real.loc[(teacher, "all")]
+        rows.append(
+            [
+                teacher,
+                *(_cell(real.loc[(teacher, outcome)], "mean_cosine") for outcome in ("all", "correct", "incorrect")),
+                _cell(everywhere, "weighted_cosine"),
+                f"{everywhere['share_positive']:.0%}",
+                _cell(everywhere, "mean_teacher_advantage"),
+                _cell(chance.loc[(teacher, "all")], "mean_cosine"),
+            ]
+        )
     names = ("teacher", "mean cosine, all", "correct", "incorrect", "weighted", "share above 0", "teacher advantage")
     return table((*names, "null, all"), rows)
 
@@ -62,7 +58,7 @@ def by_outcome(result: Diagnosis, shuffled: Diagnosis) -> str:
 
 def differences(result: Diagnosis) -> np.ndarray:
     """Replicates of the mean cosine on incorrect rollouts minus that on correct ones: [replicates, T + 1]."""
-    tallies = result._tallies  # noqa: SLF001 - the sums behind summary(), of which the difference is made
+    tallies = result._tallies  # the sums behind summary(), of which the difference is made
     places = [BY_OUTCOME.index(name) for name in ("incorrect", "correct")]
     sums = np.stack([one.sums[SUMS.index("cosine")].sum(axis=2) for one in tallies])[:, places]  # [Q, 2, T, D]
     weight = np.stack([one.weight.sum(axis=2) for one in tallies])[:, places]  # [Q, 2, T]
@@ -103,21 +99,25 @@ def correlated(result: Diagnosis) -> str:
     return table(("teacher", *measures), rows)
 
 
-def _cell(row: pd.Series, name: str) -> str:
+def _cell(row: Any, name: str) -> str:
     return number(float(row[name]), float(row[f"{name}_low"]), float(row[f"{name}_high"]))
 
 
 def report(result: Diagnosis) -> str:
     """All tables."""
-    shuffled = null(result)
+    shuffled = result.permuted()
     nodes = result.nodes
     supports = nodes.groupby("n_support").size()
     counted = nodes[nodes.verdict == ""]
+    about = result.about
+    heading = (
+        f"{len(result.questions)} questions, {about['initial_rollouts']:,} initial and {about['targeted_rollouts']:,} "
+        f"targeted rollouts, {about['generated_tokens']:,} generated tokens; {len(nodes):,} nodes and teachers, "
+        f"of them {len(counted):,} with an alignment, {(counted.n_support == 2).mean():.0%} of these on two tokens; "
+        f"widest support {supports.index.max()}."
+    )
     parts = [
-        f"{len(result.questions)} questions, {result.about['initial_rollouts']:,} initial and "
-        f"{result.about['targeted_rollouts']:,} targeted rollouts, {result.about['generated_tokens']:,} generated tokens;"
-        f" {len(nodes):,} nodes and teachers, of them {len(counted):,} with an alignment, "
-        f"{(counted.n_support == 2).mean():.0%} of these on two tokens; widest support {supports.index.max()}.",
+        heading,
         "",
         by_teacher(result, shuffled),
         "",

@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 
 import opd_widgets as opd
-from opd_widgets.diagnosis.function_policy import FunctionPolicy
-from opd_widgets.diagnosis.model_policy import ModelPolicy
-from opd_widgets.diagnosis.policy import Policy
+from opd_widgets.diagnosis.policies.function_policy import FunctionPolicy
+from opd_widgets.diagnosis.policies.model_policy import ModelPolicy
+from opd_widgets.diagnosis.policies.policy import Policy
 from tests.diagnosis import lab_truth
 from tests.diagnosis.best_first import Bounded
 from tests.diagnosis.exact import END, Node, Toy, Truth, enumerate_exact

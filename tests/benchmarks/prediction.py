@@ -69,7 +69,7 @@ def predicted(result: Diagnosis) -> dict[tuple[str, str], dict[str, tuple[float,
     found: dict[tuple[str, str], dict[str, tuple[float, float, float]]] = {}
     for teacher in result.teachers:
         for on, outcome in OUTCOME.items():
-            row = summary.loc[(teacher, outcome)]
+            row: Any = summary.loc[(teacher, outcome)]
             values = {
                 name: (float(row[name]), float(row[f"{name}_low"]), float(row[f"{name}_high"]))
                 for name in list(PREDICTORS)[:3]

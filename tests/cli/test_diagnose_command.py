@@ -13,7 +13,7 @@ import opd_widgets as opd
 from opd_widgets.cli import main
 from opd_widgets.demo.lab import MODELS
 from opd_widgets.diagnosis.command import verifier_of
-from opd_widgets.diagnosis.stored import load_diagnosis
+from opd_widgets.diagnosis.run.stored import load_diagnosis
 from opd_widgets.diagnosis.verifiers import number
 from opd_widgets.errors import InvalidInputError
 from tests import tiny
@@ -145,7 +145,7 @@ def test_a_folder_of_another_diagnosis_is_one_line(given, tmp_path, capsys):
 
 
 def test_interrupted_it_says_so_and_what_was_drawn_stays(given, tmp_path, capsys, monkeypatch):
-    from opd_widgets.diagnosis.requests import Drawer
+    from opd_widgets.diagnosis.run.requests import Drawer
 
     draw, left = Drawer.draw, [4]
 

@@ -7,7 +7,7 @@ import pytest
 
 import opd_widgets as opd
 from opd_widgets.diagnosis.diagnose import diagnose
-from opd_widgets.diagnosis.stored import load_diagnosis
+from opd_widgets.diagnosis.run.stored import load_diagnosis
 from tests.diagnosis.toy_run import assert_same
 
 pytestmark = [pytest.mark.smollm, pytest.mark.slow]

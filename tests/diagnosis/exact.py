@@ -9,9 +9,9 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from opd_widgets.diagnosis.function_policy import FunctionPolicy
-from opd_widgets.diagnosis.model_policy import ModelPolicy
-from opd_widgets.diagnosis.policy import Policy
+from opd_widgets.diagnosis.policies.function_policy import FunctionPolicy
+from opd_widgets.diagnosis.policies.model_policy import ModelPolicy
+from opd_widgets.diagnosis.policies.policy import Policy
 
 Node = tuple[int, ...]
 Correct = Callable[[Node], bool]

@@ -8,10 +8,10 @@ import numpy as np
 
 from opd_widgets.diagnosis.drawn import Drawn
 from opd_widgets.diagnosis.evidence import Evidence
-from opd_widgets.diagnosis.ledger import Ledger
 from opd_widgets.diagnosis.nodes import Nodes
-from opd_widgets.diagnosis.requests import Drawer, Request
-from opd_widgets.diagnosis.rounds import Plan, Rounds
+from opd_widgets.diagnosis.run.ledger import Ledger
+from opd_widgets.diagnosis.run.requests import Drawer, Request
+from opd_widgets.diagnosis.run.rounds import Plan, Rounds
 from opd_widgets.scoring.judging import Judge
 from tests.benchmarks.known import Known
 from tests.diagnosis.exact import Node

@@ -9,7 +9,7 @@ import pytest
 
 import opd_widgets as opd
 from opd_widgets.diagnosis.diagnose import diagnosis_cost
-from opd_widgets.diagnosis.function_policy import FunctionPolicy
+from opd_widgets.diagnosis.policies.function_policy import FunctionPolicy
 from opd_widgets.errors import ContextError, InvalidInputError, LengthLimitError
 from opd_widgets.models.protocol import Generation
 from tests import tiny

@@ -10,9 +10,9 @@ import pytest
 import opd_widgets as opd
 from opd_widgets.data.store_files import DIAGNOSIS, only_writer
 from opd_widgets.diagnosis.diagnose import diagnosis_cost
-from opd_widgets.diagnosis.function_policy import FunctionPolicy
-from opd_widgets.diagnosis.save import save_diagnosis
-from opd_widgets.diagnosis.stored import load_diagnosis
+from opd_widgets.diagnosis.policies.function_policy import FunctionPolicy
+from opd_widgets.diagnosis.run.save import save_diagnosis
+from opd_widgets.diagnosis.run.stored import load_diagnosis
 from opd_widgets.errors import InvalidInputError, ReadError
 from tests import tiny
 from tests.diagnosis.toy_run import (

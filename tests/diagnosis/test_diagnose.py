@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 import opd_widgets as opd
-from opd_widgets.diagnosis.about import counts
-from opd_widgets.diagnosis.cost import Cost, duration
 from opd_widgets.diagnosis.diagnose import diagnose, diagnosis_cost
 from opd_widgets.diagnosis.drawn import Drawn
-from opd_widgets.diagnosis.ledger import Ledger
-from opd_widgets.diagnosis.progress import bought
-from opd_widgets.diagnosis.requests import Drawer
-from opd_widgets.diagnosis.rounds import Plan, Rounds
-from opd_widgets.diagnosis.settings import Settings
+from opd_widgets.diagnosis.run.about import counts
+from opd_widgets.diagnosis.run.cost import Cost, duration
+from opd_widgets.diagnosis.run.ledger import Ledger
+from opd_widgets.diagnosis.run.progress import bought
+from opd_widgets.diagnosis.run.requests import Drawer
+from opd_widgets.diagnosis.run.rounds import Plan, Rounds
+from opd_widgets.diagnosis.settings import DiagnosisSettings
 from opd_widgets.scoring.judging import Judge
 from tests import tiny
 from tests.diagnosis.toy_run import BUDGET, LENGTH, QUESTIONS, assert_same, even, has_digit, run, speaker
@@ -127,9 +127,12 @@ def test_the_probe_alone_is_drawn_for_a_cost():
 def test_the_progress_says_what_was_bought(capsys):
     one = state()
     one.prepare()
-    assert bought(one, Settings()).startswith("sign sure at ") or bought(one, Settings()) == "no node scored yet"
+    assert (
+        bought(one, DiagnosisSettings()).startswith("sign sure at ")
+        or bought(one, DiagnosisSettings()) == "no node scored yet"
+    )
     one.spend()
-    said = bought(one, Settings())
+    said = bought(one, DiagnosisSettings())
     assert said.startswith("sign sure at ")
     run(progress=True)
     shown = capsys.readouterr().err
@@ -145,7 +148,7 @@ def test_looking_at_what_was_bought_takes_little_of_the_run(monkeypatch):
         looks.append(1)
         return ""
 
-    monkeypatch.setattr("opd_widgets.diagnosis.progress.bought", look)
+    monkeypatch.setattr("opd_widgets.diagnosis.run.progress.bought", look)
     result = run(progress=True, rounds=30)
     assert result.about["targeted_rollouts"] > 0
     assert len(looks) <= 3  # one in two seconds

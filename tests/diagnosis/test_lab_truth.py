@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import opd_widgets as opd
-from opd_widgets.diagnosis.model_policy import ModelPolicy
+from opd_widgets.diagnosis.policies.model_policy import ModelPolicy
 from opd_widgets.models.generated import response_text
 from tests.diagnosis import lab_truth
 from tests.diagnosis.known_nodes import IMPORTANT, REACH, UNSURE, bounded_alignment

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from opd_widgets.diagnosis.reading import Reading
-from opd_widgets.diagnosis.settings import N_SIG, Settings
+from opd_widgets.diagnosis.settings import N_SIG, DiagnosisSettings
 from opd_widgets.measures import gradients
 from tests.diagnosis.chains import Chain
 from tests.diagnosis.handmade import evidence, rollout
@@ -20,7 +20,7 @@ ROLLOUTS = [rollout((1, 1, 1), 1), rollout((1, 2, 1), 0), rollout((2, 1, 1), 0),
 
 
 def test_masses_and_sizes_by_hand():
-    reading = Reading.of(evidence(ROWS, ROLLOUTS), Settings())
+    reading = Reading.of(evidence(ROWS, ROLLOUTS), DiagnosisSettings())
     np.testing.assert_array_equal(reading.kept[:, 0], [[1, 1, 0], [1, 1, 0], [1, 1, 0]])
     np.testing.assert_array_equal(reading.n_support[:, 0], [2, 2, 2])
     np.testing.assert_allclose(reading.student_mass[:, 0], [0.9, 1, 1])
@@ -30,7 +30,7 @@ def test_masses_and_sizes_by_hand():
 
 @pytest.mark.parametrize("estimator", ["backup", "on_policy", "pooled"])
 def test_a_node_without_two_outcomes_is_silent(estimator):
-    reading = Reading.of(evidence(ROWS, ROLLOUTS), Settings(estimator=estimator, min_visits=1))
+    reading = Reading.of(evidence(ROWS, ROLLOUTS), DiagnosisSettings(estimator=estimator, min_visits=1))
     np.testing.assert_array_equal(reading.silent[:, 0], [False, False, True])
     assert np.isnan(reading.draws[2]).all()
     assert np.isnan(reading.plug_in[2]).all()
@@ -40,13 +40,13 @@ def test_a_node_without_two_outcomes_is_silent(estimator):
 
 def test_rollouts_that_may_not_count_can_silence_a_node():
     use = np.array([True, False, True, True])
-    reading = Reading.of(evidence(ROWS, ROLLOUTS), Settings(), use)
+    reading = Reading.of(evidence(ROWS, ROLLOUTS), DiagnosisSettings(), use)
     np.testing.assert_array_equal(reading.silent[:, 0], [False, True, True])
     np.testing.assert_array_equal(reading.n_support[:, 0], [2, 1, 2])
 
 
 def test_with_one_token_there_is_nothing_to_say():
-    reading = Reading.of(evidence(ROWS, ROLLOUTS[:1]), Settings())
+    reading = Reading.of(evidence(ROWS, ROLLOUTS[:1]), DiagnosisSettings())
     assert (reading.n_support <= 1).all()
     for values in (reading.draws, reading.teacher_advantage, reading.success_range):
         assert np.isnan(values).all()
@@ -54,16 +54,16 @@ def test_with_one_token_there_is_nothing_to_say():
 
 def test_few_visits_are_no_support_where_many_are_asked():
     found = Chain(0).evidence(initial=60, forced=3)
-    assert (Reading.of(found, Settings(estimator="pooled")).fit.visits < N_SIG).any()
+    assert (Reading.of(found, DiagnosisSettings(estimator="pooled")).fit.visits < N_SIG).any()
     for estimator, n_sig in (("pooled", N_SIG), ("on_policy", N_SIG), ("backup", 1)):
-        reading = Reading.of(found, Settings(estimator=estimator))
+        reading = Reading.of(found, DiagnosisSettings(estimator=estimator))
         enough = (reading.fit.visits >= n_sig) | reading.fit.known
         np.testing.assert_array_equal(reading.kept, np.broadcast_to(enough[:, None], reading.kept.shape))
 
 
 def test_measures_equal_those_of_one_node():
     found = Chain(3, scale=(1.0, 2.0), pull=(0.0, 1.0)).evidence(initial=80, forced=2)
-    reading = Reading.of(found, Settings(draws=20, loss="forward_kl"))
+    reading = Reading.of(found, DiagnosisSettings(draws=20, loss="forward_kl"))
     nodes, checked = found.nodes, 0
     for m, t, d in np.ndindex(*reading.draws.shape):
         at = np.flatnonzero(reading.kept[m, t])
@@ -80,6 +80,6 @@ def test_measures_equal_those_of_one_node():
 
 def test_the_same_seed_reads_the_same():
     found = Chain(3, pull=(1.0,)).evidence(initial=80, forced=2)
-    one, same, other = (Reading.of(found, Settings(seed=seed)).draws for seed in (0, 0, 1))
+    one, same, other = (Reading.of(found, DiagnosisSettings(seed=seed)).draws for seed in (0, 0, 1))
     np.testing.assert_array_equal(one, same)
     assert not np.array_equal(one, other, equal_nan=True)

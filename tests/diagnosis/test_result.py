@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from opd_widgets.diagnosis.candidate_table import CANDIDATE_COLUMNS
 from opd_widgets.diagnosis.evidence import Evidence
-from opd_widgets.diagnosis.node_table import NODE_COLUMNS
-from opd_widgets.diagnosis.read_nodes import read_nodes
+from opd_widgets.diagnosis.policies.read_nodes import read_nodes
 from opd_widgets.diagnosis.result import Diagnosis
-from opd_widgets.diagnosis.settings import Settings
-from opd_widgets.diagnosis.verdict import VERDICTS
+from opd_widgets.diagnosis.settings import DiagnosisSettings
+from opd_widgets.diagnosis.tables.candidate_table import CANDIDATE_COLUMNS
+from opd_widgets.diagnosis.tables.node_table import NODE_COLUMNS
+from opd_widgets.diagnosis.tables.verdict import VERDICTS
 from opd_widgets.errors import InvalidInputError
 from opd_widgets.measures import gradients
 from tests.diagnosis.exact import Toy
@@ -89,7 +89,7 @@ def test_when_every_path_was_seen_the_tables_are_the_truth(seed):
 @pytest.mark.parametrize("loss", ["reverse_kl", "forward_kl", "jsd"])
 def test_a_slow_loop_finds_the_same(estimator, min_visits, loss):
     evidence = sampled(Toy(1, vocab=5, depth=6), 60, 3, deepest=2)
-    result = Diagnosis((evidence,), Settings(estimator, loss, beta=0.3, min_visits=min_visits, draws=40))
+    result = Diagnosis((evidence,), DiagnosisSettings(estimator, loss, beta=0.3, min_visits=min_visits, draws=40))
     reading, seen = result.readings[0], set()
     inner = result.candidates.set_index(["node", "teacher"]).sort_index()
     for row in rows(result.nodes):
@@ -172,7 +172,7 @@ def test_counts_are_of_initial_rollouts_by_how_they_ended():
 
 def test_bounds_take_what_was_cut_or_not_judged_for_wrong_and_for_right():
     evidence = with_outcomes(two_tokens(), {2: 0, 4: 0, 6: -1}, truncated=(2,))
-    table = Diagnosis((evidence,), Settings("pooled", min_visits=1)).candidates
+    table = Diagnosis((evidence,), DiagnosisSettings("pooled", min_visits=1)).candidates
     assert table["success"].tolist() == [1, 0]
     assert table["success_if_wrong"].tolist() == [1, 0]
     assert table["success_if_right"].tolist() == pytest.approx([1, 2 / 3])
@@ -189,7 +189,7 @@ def test_bounds_hold_the_estimate_and_are_it_where_nothing_is_open():
     cut = [row for row, one in enumerate(evidence.rollouts) if one.truncated]
     open_ended = with_outcomes(evidence, dict.fromkeys(range(0, len(evidence.rollouts), 9), -1), truncated=cut)
     for estimator in ("pooled", "on_policy", "backup"):
-        table = Diagnosis((open_ended,), Settings(estimator)).candidates.dropna(subset=["success"])
+        table = Diagnosis((open_ended,), DiagnosisSettings(estimator)).candidates.dropna(subset=["success"])
         assert (table["success_if_wrong"] <= table["success"] + 1e-9).all()
         assert (table["success"] <= table["success_if_right"] + 1e-9).all()
         assert (table["success_if_right"] - table["success_if_wrong"]).max() > 0.1
@@ -226,10 +226,10 @@ def test_nothing_to_diagnose_gives_tables_of_the_right_columns():
 
 
 def test_other_settings_read_the_same_evidence():
-    result = Diagnosis((sampled(Toy(2, vocab=4, depth=3), 40, 2),), Settings(draws=20), {"student": "toy"})
+    result = Diagnosis((sampled(Toy(2, vocab=4, depth=3), 40, 2),), DiagnosisSettings(draws=20), {"student": "toy"})
     other = result.with_settings(loss="forward_kl", draws=30)
     assert other.evidence is result.evidence
-    assert (other.settings, other.about) == (Settings(loss="forward_kl", draws=30), {"student": "toy"})
+    assert (other.settings, other.about) == (DiagnosisSettings(loss="forward_kl", draws=30), {"student": "toy"})
     assert not other.nodes["alignment"].equals(result.nodes["alignment"])
     assert other.nodes.equals(result.with_settings(loss="forward_kl", draws=30).nodes)
     with pytest.raises(InvalidInputError, match="found setting 'los', expected one of estimator, loss"):
@@ -246,7 +246,7 @@ def test_a_table_is_its_readers_own():
 
 
 def test_files_hold_what_the_tables_hold(tmp_path):
-    result = Diagnosis((sampled(Toy(1, vocab=5, depth=3), 20, 1),), Settings("pooled", min_visits=3))
+    result = Diagnosis((sampled(Toy(1, vocab=5, depth=3), 20, 1),), DiagnosisSettings("pooled", min_visits=3))
     for name in ("nodes", "candidates"):
         table = getattr(result, name)
         result.to_csv(tmp_path / "table.csv", name)
@@ -276,7 +276,7 @@ def test_questions_that_do_not_fit_are_refused():
 def test_text_says_what_was_found_and_what_is_in_no_mean():
     evidence = with_outcomes(sampled(Toy(1, vocab=5, depth=6), 60, 1, deepest=2), {0: -1})
     about = {"student": "toy-student", "notes": ["this is a note"]}
-    result = Diagnosis((evidence,), Settings("pooled", min_visits=8), about)
+    result = Diagnosis((evidence,), DiagnosisSettings("pooled", min_visits=8), about)
     text = result.to_text()
     assert text.startswith("student 'toy-student', 1 question, ")
     row = next(one for one in rows(result.summary()) if (one.teacher, one.outcome) == ("one", "all"))

@@ -13,7 +13,7 @@ import pytest
 
 from opd_widgets.data import store_files
 from opd_widgets.data.store_files import DIAGNOSIS, PART
-from opd_widgets.diagnosis.stored import load_diagnosis
+from opd_widgets.diagnosis.run.stored import load_diagnosis
 from opd_widgets.errors import ReadError
 from tests import tiny
 from tests.diagnosis.toy_run import (
@@ -49,7 +49,7 @@ def test_it_is_the_run_in_memory_and_opens_without_a_model(whole):
 
 def test_torch_is_not_needed_to_open_it(whole):
     code = (
-        "import sys\nfrom opd_widgets.diagnosis.stored import load_diagnosis\n"
+        "import sys\nfrom opd_widgets.diagnosis.run.stored import load_diagnosis\n"
         f"print(len(load_diagnosis({str(whole)!r}).evidence), 'torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -12,8 +12,8 @@ import numpy as np
 
 from opd_widgets.diagnosis.drawn import Drawn
 from opd_widgets.diagnosis.evidence import Evidence
-from opd_widgets.diagnosis.function_policy import FunctionPolicy
-from opd_widgets.diagnosis.read_nodes import read_nodes
+from opd_widgets.diagnosis.policies.function_policy import FunctionPolicy
+from opd_widgets.diagnosis.policies.read_nodes import read_nodes
 from tests.diagnosis.exact import Node, Toy
 
 TEACHERS = {"one": 1, "two": 2}  # by name, which of a toy's tables each reads

@@ -10,10 +10,10 @@ import numpy as np
 import opd_widgets as opd
 from opd_widgets.data.store_files import LOCK
 from opd_widgets.diagnosis.diagnose import diagnose
-from opd_widgets.diagnosis.function_policy import FunctionPolicy
-from opd_widgets.diagnosis.ledger import Ledger
+from opd_widgets.diagnosis.policies.function_policy import FunctionPolicy
 from opd_widgets.diagnosis.result import Diagnosis
-from opd_widgets.diagnosis.stored import load_diagnosis
+from opd_widgets.diagnosis.run.ledger import Ledger
+from opd_widgets.diagnosis.run.stored import load_diagnosis
 
 VOCAB, END, LENGTH = 5, 4, 6
 SURE = opd.Question("sure", "ask sure")  # a student without a choice: there is no node, and nothing to buy

@@ -1,7 +1,8 @@
 """The paper's order, as we read it: the largest gradient first, one candidate after another, by depth windows.
 
-Source: arXiv 2605.10889. Windows of depth double (1 to 50, 51 to 150, 151 to 350, ...) and each has the same budget; what
-a window does not need goes to the others. Visits are counted as the paper's are: every rollout through the candidate.
+Source: arXiv 2605.10889. Windows of depth double (1 to 50, 51 to 150, 151 to 350, ...) and each has the same budget;
+what a window does not need goes to the others. Visits are counted as the paper's are: every rollout through a
+candidate.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""A diagnosis under way: what is drawn, in which order, and where it is kept."""

@@ -1,0 +1,133 @@
+"""What P_succ belongs to: a stored tree is continued only where student, prompts, verifier and length limit are its."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from opd_widgets.data.plain import json_value
+from opd_widgets.diagnosis.policies.model_policy import ModelPolicy
+from opd_widgets.diagnosis.policies.policy import checked_logprobs
+from opd_widgets.diagnosis.policies.served_policy import ServedPolicy
+from opd_widgets.errors import InvalidInputError
+from opd_widgets.scoring.identity import ANSWERS, differences, model_identity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opd_widgets.data.question import Question
+    from opd_widgets.diagnosis.policies.policy import Policy
+
+KEPT = 8  # log-probabilities of the first token by which a policy that is no model is known
+_SHOWN = 3
+
+
+def identity_of(
+    questions: Sequence[Question], policies: Sequence[Policy], verifier: Callable[..., Any], **numbers: Any
+) -> dict[str, Any]:
+    """Return it as values JSON can hold.
+
+    Args:
+        questions: what is asked.
+        policies: the student's on each.
+        verifier: who judges; known by its name and source.
+        numbers: what else the rollouts depend on, such as the length limit and the seed.
+
+    """
+    asked = {
+        question.id: {"answer": question.answer, **_prompt(policy)}
+        for question, policy in zip(questions, policies, strict=True)
+    }
+    student = {**_speaker(policies[0], {}), **_tokenizer(policies[0])}
+    found = {"student": student, "questions": asked, "verifier": _source(verifier), **numbers}
+    plain: dict[str, Any] = json_value("what a diagnosis is of", found)
+    return plain
+
+
+def node_keys(teachers: Sequence[Mapping[str, Policy]], **numbers: Any) -> list[dict[str, Any]]:
+    """Return by question what its nodes depend on, as values JSON can hold.
+
+    Args:
+        teachers: by question, the teachers' policies by name.
+        numbers: what else they depend on, such as the least probability of a candidate.
+
+    """
+    asked: dict[int, dict[str, Any]] = {}
+    keys = []
+    for its in teachers:
+        who = {name: {**_speaker(policy, asked), **_prompt(policy)} for name, policy in its.items()}
+        keys.append(json_value("what nodes depend on", {"teachers": who, "order": list(its), **numbers}))
+    return keys
+
+
+def same(stored: Any, now: Any) -> bool:
+    """Return whether two identities are one but for rounding."""
+    return next(differences("", stored, now), None) is None
+
+
+def check_same(stored: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
+    """Refuse to go on with the tree of another student, prompt, verifier, limit or seed.
+
+    Raises:
+        InvalidInputError: they differ; the message names both sides of the first differences.
+
+    """
+    if not stored:
+        msg = f"the diagnosis at {str(folder)!r} was saved from memory, which nothing continues; choose another folder"
+        raise InvalidInputError(msg)
+    found = list(differences("", stored, now))
+    if found:
+        more = f"; and {len(found) - _SHOWN} more differences" if len(found) > _SHOWN else ""
+        msg = (
+            f"the diagnosis at {str(folder)!r} is of something else: {'; '.join(found[:_SHOWN])}{more}. Success "
+            "probabilities belong to one student, prompt, verifier and length limit. Give the same, or another folder"
+        )
+        raise InvalidInputError(msg)
+
+
+def _prompt(policy: Policy) -> dict[str, Any]:
+    if isinstance(policy, ModelPolicy | ServedPolicy):
+        ids = np.asarray(policy.prompt, np.int32)
+        return {"prompt": hashlib.blake2b(ids.tobytes(), digest_size=16).hexdigest()}
+    first = checked_logprobs(policy.next_logprobs([np.zeros(0, np.int32)]), (1, policy.vocab_size))[0]
+    return {"vocab_size": policy.vocab_size, "ends": sorted(policy.end_ids), ANSWERS: [first[:KEPT].tolist()]}
+
+
+def _speaker(policy: Policy, asked: dict[int, dict[str, Any]]) -> dict[str, Any]:
+    """Return what a policy's model is known by; a model is asked once."""
+    if not isinstance(policy, ModelPolicy | ServedPolicy):
+        return {"kind": type(policy).__name__}
+    if id(policy.model) not in asked:
+        asked[id(policy.model)] = model_identity(policy.model)
+    return asked[id(policy.model)]
+
+
+def _tokenizer(policy: Policy) -> dict[str, Any]:
+    """Return what the student's tokenizer is known by: other ids or texts would give other verdicts."""
+    if not isinstance(policy, ModelPolicy | ServedPolicy):
+        return {}
+    tokenizer = policy.model.tokenizer
+    entries = json.dumps(sorted(tokenizer.vocabulary().items()))
+    digest = hashlib.blake2b(entries.encode(), digest_size=8).hexdigest()
+    return {"tokenizer": {"size": tokenizer.size, "ends": sorted(tokenizer.end_ids), "entries": digest}}
+
+
+def _source(verifier: Callable[..., Any]) -> dict[str, Any]:
+    """Return a function's name and a hash of its source, of an object those of its class."""
+    inner = verifier
+    while isinstance(inner, partial):
+        inner = inner.func
+    named = inner if hasattr(inner, "__qualname__") else type(inner)
+    name = f"{getattr(named, '__module__', '?')}.{getattr(named, '__qualname__', '?')}"
+    try:
+        text = inspect.getsource(named)
+    except (OSError, TypeError):
+        return {"name": name}
+    return {"name": name, "source": hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}

@@ -1,0 +1,1 @@
+"""What a diagnosis found, as tables and in words."""

@@ -1,0 +1,62 @@
+"""A null: the same tree, with outcomes that have nothing to do with what the rollouts say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from opd_widgets.diagnosis.drawn import UNVERIFIED
+from opd_widgets.diagnosis.evidence import Evidence
+
+if TYPE_CHECKING:
+    from opd_widgets.diagnosis.settings import DiagnosisSettings
+
+_PERMUTATION = 1  # keeps this stream apart from others of the same seed and question
+
+
+def permuted(evidence: Evidence, rng: np.random.Generator) -> Evidence:
+    """Return the question with its outcomes permuted over its distinct verified responses.
+
+    Identical responses keep one outcome in common, as a verifier gives it: each distinct response counts once in the
+    permutation, however often it was drawn. So the share of correct responses stays among the distinct ones; that among
+    the rollouts may not. Ids, probabilities, nodes, weights and the tree stay as they are, and an unverified response
+    stays unverified. Where one response was given both outcomes, that of its first rollout stands for all.
+
+    Where responses repeat, P_succ under permuted outcomes still varies from token to token. What the null takes away is
+    every relation to what the response says, and so to the teachers; not the variation itself.
+
+    Args:
+        evidence: one question.
+        rng: of the permutation.
+
+    """
+    verified = np.flatnonzero(evidence.outcome != UNVERIFIED)
+    keys = [np.asarray(evidence.rollouts[row].ids, np.int64).tobytes() for row in verified]
+    place = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    first = np.zeros(len(place), np.int64)
+    for row, key in zip(reversed(verified), reversed(keys), strict=True):
+        first[place[key]] = evidence.outcome[row]
+    dealt = rng.permutation(first)
+    rollouts = list(evidence.rollouts)
+    for row, key in zip(verified, keys, strict=True):
+        rollouts[row] = replace(rollouts[row], outcome=int(dealt[place[key]]))
+    made = Evidence(evidence.question, evidence.nodes, tuple(rollouts))
+    # The tree and its places know nothing of outcomes: they need not be made again.
+    made.__dict__.update({name: getattr(evidence, name) for name in ("tree", "node_place", "candidate_place")})
+    return made
+
+
+def null_of(evidence: Evidence, settings: DiagnosisSettings, seed: int | None = None) -> Evidence:
+    """Return the question with permuted outcomes, the same for the same seed and question id.
+
+    Args:
+        evidence: one question.
+        settings: whose seed is taken where none is given.
+        seed: of the permutation.
+
+    """
+    own = settings.seed if seed is None else seed
+    name = evidence.question.encode("utf-8", "surrogatepass")
+    return permuted(evidence, np.random.default_rng([own, _PERMUTATION, *name]))
