@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
     from opd_widgets.diagnosis.evidence import Evidence
     from opd_widgets.diagnosis.settings import DiagnosisSettings
+
+MOST_NUMBERS = 4_000_000  # cosines' draws are made of so many numbers at a time: 32 MB an array
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,21 +76,19 @@ class Reading:
     @cached_property
     def draws(self) -> NDArray[np.float64]:
         """Draws of the alignment, float64 [M, T, D]; NaN where it is undefined."""
-        setting = self.settings
-        cosine = alignments(self.evidence.nodes, self.fit.posterior, self.kept, setting.loss, setting.beta)
-        return np.where(self.silent[..., None], np.nan, cosine)
+        return self._cosines(self.fit.posterior)
 
     @cached_property
     def plug_in(self) -> NDArray[np.float64]:
         """The alignment at the estimate of P_succ itself, float64 [M, T]; NaN where it is undefined."""
-        setting = self.settings
-        cosine = alignments(self.evidence.nodes, self.fit.success, self.kept, setting.loss, setting.beta)
-        return np.where(self.silent, np.nan, cosine)
+        return self._cosines(self.fit.success)
 
     @cached_property
     def teacher_advantage(self) -> NDArray[np.float64]:
         """Draws of sum (p_T - p_S) P_succ on K, float64 [M, T, D]; NaN with fewer than two tokens."""
         nodes = self.evidence.nodes
+        if not self.kept.size:
+            return self._undefined(self.fit.posterior)
         gap = np.exp(renormalised(nodes.teacher_logp, self.kept))
         gap = gap - np.exp(renormalised(nodes.student_logp[:, None], self.kept))
         gain = np.einsum("mtc,mcd->mtd", gap, np.nan_to_num(self.fit.posterior.astype(np.float64)))
@@ -96,7 +97,38 @@ class Reading:
     @cached_property
     def success_range(self) -> NDArray[np.float64]:
         """Draws of max P_succ - min P_succ on K, float64 [M, T, D]; NaN with fewer than two tokens."""
-        of_draws = self.fit.posterior.astype(np.float64)[:, None]
-        inside = self.kept[..., None]
-        spread = np.where(inside, of_draws, -np.inf).max(axis=2) - np.where(inside, of_draws, np.inf).min(axis=2)
-        return np.where((self.n_support >= 2)[..., None], spread, np.nan)
+        of_draws, found = self.fit.posterior.astype(np.float64), self._undefined(self.fit.posterior)
+        for t in range(self.kept.shape[1]):
+            inside, enough = self.kept[:, t, :, None], self.n_support[:, t] >= 2
+            high = of_draws.max(axis=1, where=inside, initial=-np.inf)
+            low = of_draws.min(axis=1, where=inside, initial=np.inf)
+            found[enough, t] = (high - low)[enough]
+        return found
+
+    def _cosines(self, success: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Return the alignment at P_succ, [M, T], or of draws of it, [M, T, D]; NaN where it is undefined.
+
+        Nodes with as many candidates are taken together: one with many does not make the arrays of all others wide.
+        """
+        nodes, setting, found = self.evidence.nodes, self.settings, self._undefined(success)
+        for rows, width in self._blocks(found[:1].size):
+            kept = self.kept[rows, :, :width]
+            found[rows] = alignments(nodes.take(rows), success[rows, :width], kept, setting.loss, setting.beta)
+        found[self.silent] = np.nan
+        return found
+
+    def _blocks(self, size: int) -> Iterator[tuple[NDArray[np.int64], int]]:
+        """Yield some of the nodes, and how many candidates each of them has; a candidate of a node has `size` numbers.
+
+        Nodes without a candidate are left out.
+        """
+        counts = self.evidence.nodes.used.sum(axis=1)
+        for width in np.unique(counts[counts > 0]).tolist():
+            rows = np.flatnonzero(counts == width)
+            most = max(1, MOST_NUMBERS // max(1, size * width))
+            for start in range(0, len(rows), most):
+                yield rows[start : start + most], width
+
+    def _undefined(self, success: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Return NaN for every node and teacher, [M, T], or for every draw, [M, T, D], as P_succ has them."""
+        return np.full((*self.kept.shape[:2], *success.shape[2:]), np.nan)
