@@ -156,7 +156,9 @@ def _text(record: Mapping[str, Any], key: str, where: str) -> str | None:
     value = record.get(key)
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
-    if value is None or isinstance(value, str):
+    if value is None or value != value:  # noqa: PLR0124 - NaN is what tables put where nothing is
+        return None
+    if isinstance(value, str):
         return value
     if isinstance(value, bool | int | float):
         return str(value)

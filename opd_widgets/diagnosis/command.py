@@ -8,6 +8,7 @@ import json
 import math
 import sys
 import time
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,7 +126,9 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     if given.estimate:
         cost = diagnosis_cost(questions, student, teachers, **asked)
         return (json.dumps(cost.to_dict()) if given.json else cost.to_text(len(teachers))), 0
-    result = diagnose(questions, student, teachers, **asked)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="stopped: ")  # said below, in this command's words
+        result = diagnose(questions, student, teachers, **asked)
     if given.nodes_csv is not None:
         result.to_csv(given.nodes_csv, "nodes")
     if given.candidates_csv is not None:
@@ -179,6 +182,8 @@ class Report:
         about = self.result.about
         spent = f"{about['generated_tokens']:,} of {about['budget']:,} tokens generated, {self.seconds:.1f} s"
         parts = [self.result.to_text(), "", self.result.recommend().text, "", spent, f"run: {self.folder.resolve()}"]
+        if not about["finished"]:
+            parts.append("stopped: this is of what was drawn until now; the same command goes on from there")
         return "\n".join(parts)
 
 

@@ -72,9 +72,9 @@ def diagnose(
             length limit and seed must be the same.
         initial: rollouts of each question from the prompt on, as far as the budget goes; by default as many as take a
             quarter of it, 8 to 200. A run that is continued keeps its number, or takes a larger one.
-        max_new_tokens: the longest response; one cut there is truncated, and not correct. By default 512, or what the
-            student has room for.
-        spending: "width" (where intervals shrink most), "even" or "paper".
+        max_new_tokens: the longest response; one cut there is truncated, and not correct. By default 512, or what
+            student and teachers all have room for; a run that goes on keeps its own.
+        spending: "width" (where intervals of the reverse KL's alignment shrink most), "even" or "paper".
         settings: estimator, loss, interval level and so on; see `DiagnosisSettings`. They can be changed afterwards:
             `result.with_settings(...)`.
         important: least probability, under the student or any teacher, of a token worth weighing.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
 
     from opd_widgets.diagnosis.evidence import Evidence
     from opd_widgets.diagnosis.settings import DiagnosisSettings
-
-MOST_NUMBERS = 4_000_000  # cosines' draws are made of so many numbers at a time: 32 MB an array
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,28 +103,12 @@ class Reading:
         return found
 
     def _cosines(self, success: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Return the alignment at P_succ, [M, T], or of draws of it, [M, T, D]; NaN where it is undefined.
-
-        Nodes with as many candidates are taken together: one with many does not make the arrays of all others wide.
-        """
-        nodes, setting, found = self.evidence.nodes, self.settings, self._undefined(success)
-        for rows, width in self._blocks(found[:1].size):
-            kept = self.kept[rows, :, :width]
-            found[rows] = alignments(nodes.take(rows), success[rows, :width], kept, setting.loss, setting.beta)
-        found[self.silent] = np.nan
+        """Return the alignment at P_succ, [M, T], or of draws of it, [M, T, D]; NaN where it is undefined."""
+        found, setting = self._undefined(success), self.settings
+        if self.kept.size:
+            heard = ~self.silent
+            found[heard] = alignments(self.evidence.nodes, success, self.kept, setting.loss, setting.beta)[heard]
         return found
-
-    def _blocks(self, size: int) -> Iterator[tuple[NDArray[np.int64], int]]:
-        """Yield some of the nodes, and how many candidates each of them has; a candidate of a node has `size` numbers.
-
-        Nodes without a candidate are left out.
-        """
-        counts = self.evidence.nodes.used.sum(axis=1)
-        for width in np.unique(counts[counts > 0]).tolist():
-            rows = np.flatnonzero(counts == width)
-            most = max(1, MOST_NUMBERS // max(1, size * width))
-            for start in range(0, len(rows), most):
-                yield rows[start : start + most], width
 
     def _undefined(self, success: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return NaN for every node and teacher, [M, T], or for every draw, [M, T, D], as P_succ has them."""

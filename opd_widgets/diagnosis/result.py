@@ -13,6 +13,7 @@ from opd_widgets.diagnosis.reading import Reading
 from opd_widgets.diagnosis.run.along import advantages_along
 from opd_widgets.diagnosis.run.save import save_diagnosis
 from opd_widgets.diagnosis.settings import DiagnosisSettings
+from opd_widgets.diagnosis.tables import sampled_rows
 from opd_widgets.diagnosis.tables.best import best_by_node, best_by_question
 from opd_widgets.diagnosis.tables.candidate_table import CANDIDATE_COLUMNS, candidate_columns
 from opd_widgets.diagnosis.tables.correlations import correlations
@@ -21,7 +22,6 @@ from opd_widgets.diagnosis.tables.node_table import NODE_COLUMNS, node_columns
 from opd_widgets.diagnosis.tables.permuted import null_of
 from opd_widgets.diagnosis.tables.recommend import Recommendation, recommend
 from opd_widgets.diagnosis.tables.result_text import as_text
-from opd_widgets.diagnosis.tables.sampled_rows import MinillmCost, dr_grpo_rows, minillm_cost, minillm_rows
 from opd_widgets.diagnosis.tables.selective import THRESHOLDS, selective
 from opd_widgets.diagnosis.tables.spelling import Spelling
 from opd_widgets.diagnosis.tables.summary import summarise
@@ -230,14 +230,18 @@ class Diagnosis:
                 "found no held-out rollouts, expected some of each question: opd.diagnose(..., held_out=64) draws them"
             )
             raise InvalidInputError(msg)
-        rows = [dr_grpo_rows(one, self.settings, self.held_out.get(one.question, ()), group) for one in self.evidence]
-        return pd.concat(rows, ignore_index=True)
+        rows = [
+            sampled_rows.dr_grpo_rows(one, self.settings, self.held_out.get(one.question, ()), group)
+            for one in self.evidence
+            if len(one.nodes)
+        ]
+        return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=list(sampled_rows.DR_GRPO_COLUMNS))
 
-    def minillm_cost(self) -> MinillmCost:
+    def minillm_cost(self) -> sampled_rows.MinillmCost:
         """Return what `minillm` costs each teacher, over all questions."""
-        costs = [minillm_cost(one) for one in self.evidence]
-        names = [one.name for one in fields(MinillmCost)]
-        return MinillmCost(**{name: sum(getattr(cost, name) for cost in costs) for name in names})
+        costs = [sampled_rows.minillm_cost(one) for one in self.evidence]
+        names = [one.name for one in fields(sampled_rows.MinillmCost)]
+        return sampled_rows.MinillmCost(**{name: sum(getattr(cost, name) for cost in costs) for name in names})
 
     def minillm(self, questions: Sequence[Question], student: Speaker, teachers: Mapping[str, Speaker]) -> pd.DataFrame:
         """Return the alignment of MiniLLM's gradient at each node, from the same tree.
@@ -265,12 +269,14 @@ class Diagnosis:
             raise InvalidInputError(msg)
         rows = []
         for one in self.evidence:
+            if not len(one.nodes):  # nothing to read it for
+                continue
             question = asked[one.question]
             policies = {name: policy_of(who, question, student) for name, who in teachers.items()}
             along = advantages_along(policy_of(student, question), policies, one.rollouts)
             by_name = {name: [track[place] for track in along] for place, name in enumerate(policies)}
-            rows.append(minillm_rows(one, self.settings, by_name))
-        return pd.concat(rows, ignore_index=True)
+            rows.append(sampled_rows.minillm_rows(one, self.settings, by_name))
+        return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=list(sampled_rows.MINILLM_COLUMNS))
 
     def save(self, folder: str | Path) -> Path:
         """Write the evidence to a new folder, which `opd.load_diagnosis` opens; held-out rollouts go with it.

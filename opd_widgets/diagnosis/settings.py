@@ -53,7 +53,12 @@ class DiagnosisSettings:
             if value is not None and (not isinstance(value, int) or value < 1):
                 msg = f"found {name}={value!r}, expected a whole number of at least 1"
                 raise InvalidInputError(msg)
-        if not 0 < self.level < 1:
+        seed: Any = self.seed
+        if not isinstance(seed, int) or seed < 0:
+            msg = f"found seed={seed!r}, expected a whole number of at least 0"
+            raise InvalidInputError(msg)
+        level: Any = self.level
+        if not isinstance(level, float | int) or not 0 < level < 1:
             msg = f"found level={self.level!r}, expected a probability between 0 and 1, such as 0.9"
             raise InvalidInputError(msg)
 

@@ -16,7 +16,7 @@ from opd_widgets.errors import InvalidInputError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-ENOUGH_MASS = 0.9
+ENOUGH_MASS = 0.9 - 1e-9  # 0.3 + 0.3 + 0.3 is enough
 POINTS_OUTSIDE = "points outside the support"
 _ROUNDING = 0.02  # by how much probabilities of half-precision models may sum to more than one
 

@@ -69,5 +69,6 @@ def _pick(logits: torch.Tensor, given: torch.Tensor) -> tuple[torch.Tensor, torc
     tokens = torch.searchsorted(above, target, right=True).clamp_(max=logits.shape[-1] - 1)
     # rounding in a cumulated sum may land beside the row's end, or where a parallel sum is not quite monotone
     possible = chances.gather(-1, tokens) > 0
-    tokens = torch.where(possible, tokens, logits.argmax(-1, keepdim=True))
+    if not possible.all():
+        tokens = torch.where(possible, tokens, logits.argmax(-1, keepdim=True))
     return tokens[:, 0], logprobs.gather(-1, tokens)[:, 0]

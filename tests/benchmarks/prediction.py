@@ -75,7 +75,8 @@ def predicted(result: Diagnosis) -> dict[tuple[str, str], dict[str, tuple[float,
                 for name in list(PREDICTORS)[:3]
             }
             its = nodes[nodes.teacher == teacher]
-            weight = its["visits"] if on == "all" else its["incorrect"]
+            wrong = its["incorrect"] + its["truncated"]
+            weight = its["correct"] + wrong if on == "all" else wrong
             close = -float(np.average(its["reverse_kl"], weights=weight))
             found[teacher, on] = {**values, "closeness": (close, close, close)}
     return found

@@ -116,3 +116,8 @@ def test_a_broken_csv_and_no_file(tmp_path):
         read_questions(tmp_path)
     with pytest.raises(ReadError, match="found questions of type int"):
         read_questions(3)
+
+
+def test_a_missing_answer_that_json_writes_as_nan_is_none(tmp_path):
+    (tmp_path / "q.jsonl").write_text('{"question": "3+4=?", "answer": NaN}\n')
+    assert read_questions(tmp_path / "q.jsonl")[0].answer is None

@@ -113,3 +113,15 @@ def test_renormalised_over_what_is_kept():
 def test_success_that_is_everywhere_the_same_has_no_direction():
     nodes, kept, draws = made(3)
     assert np.isnan(alignments(nodes, np.full_like(draws, 0.5), kept)).all()
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_nodes_read_a_few_at_a_time_are_what_they_are_alone(alike, monkeypatch):
+    nodes, kept, draws = made(4)
+    kept = np.repeat(kept[:, :1], T, axis=1) if alike else kept
+    whole = alignments(nodes, draws, kept)
+    monkeypatch.setattr("opd_widgets.diagnosis.alignments.MOST_NUMBERS", 1)
+    np.testing.assert_allclose(alignments(nodes, draws, kept), whole, atol=1e-13)
+    for d in range(D):  # each draw by itself, all nodes at full width
+        np.testing.assert_allclose(alignments(nodes, draws[..., d], kept), whole[..., d], atol=1e-12)
+    assert (~np.isnan(whole)).sum() > M * D

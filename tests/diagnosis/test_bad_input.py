@@ -92,6 +92,60 @@ def test_a_verifier_that_never_gives_a_verdict_stops_the_run_at_once(tmp_path, v
     assert_same(run(out=tmp_path), run())  # a mended one may use the folder
 
 
+def test_a_folder_in_which_nothing_was_drawn_binds_nobody(tmp_path):
+    with pytest.raises(InvalidInputError, match="no verdict on any"):
+        run(out=tmp_path, verifier=lambda *_: 1 / 0)
+    assert_same(run(out=tmp_path, questions=QUESTIONS[:1]), run(questions=QUESTIONS[:1]))
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"out": 3}, "out of type int, expected a folder's path"),
+        ({"checkpoint": 3}, "checkpoint of type int, expected a function"),
+        ({"seed": -1}, "seed=-1, expected a whole number of at least 0"),
+    ],
+)
+def test_arguments_of_another_kind_are_named(given, says):
+    with pytest.raises(InvalidInputError, match=says):
+        run(**given)
+
+
+@pytest.mark.parametrize("what", [{"seed": -1}, {"seed": "x"}, {"level": "x"}, {"draws": 0}])
+def test_settings_that_cannot_be_are_named(what):
+    with pytest.raises(InvalidInputError, match=next(iter(what))):
+        opd.DiagnosisSettings(**what)
+
+
+def test_a_bound_argument_makes_another_verifier():
+    from functools import partial
+
+    from opd_widgets.diagnosis.run.identity import identity_of
+
+    policy = FunctionPolicy(lambda prefixes: np.log(np.full((len(prefixes), 2), 0.5)), end_ids=[1], vocab_size=2)
+    asked = [opd.Question("q", "?")]
+    one, other = (identity_of(asked, [policy], partial(modulo, modulus=k))["verifier"] for k in (2, 3))
+    assert one != other
+    assert one == identity_of(asked, [policy], partial(modulo, modulus=2))["verifier"]
+
+
+def modulo(_question, text, modulus):
+    return len(text) % modulus == 0
+
+
+def test_the_room_of_every_teacher_decides_how_long_a_response_may_be():
+    lab = opd.demo(questions=2, rollouts=1)
+    result = opd.diagnose(
+        lab.questions, lab.student, lab.teachers, verifier=lab.verifier, budget=600, seed=0, progress=False
+    )
+    least = result.about["max_new_tokens"]
+    assert least < 476  # the student alone has room for 498
+    with pytest.raises(LengthLimitError, match=f"Ask for max_new_tokens={least} or less"):
+        opd.diagnose(
+            lab.questions, lab.student, lab.teachers, verifier=lab.verifier, budget=600, max_new_tokens=least + 1
+        )
+
+
 def test_a_verifier_that_hangs_is_stopped_by_its_timeout():
     begun = time.monotonic()
     with pytest.raises(InvalidInputError, match=r"TimeoutError: no verdict within 0\.02 s"):

@@ -131,15 +131,19 @@ def other_policies(**what):
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"student": speaker(7)}, r"questions\.one has other weights"),
-        ({"student": other_policies(end_ids=[3])}, r"questions\.one\.ends\[0\] was 4 and is 3"),
-        ({"questions": QUESTIONS[:2]}, r"questions\.three was .* and is nothing"),
+        ({"student": speaker(7)}, r"question 'one' has other weights"),
+        ({"student": other_policies(end_ids=[3])}, r"question 'one'\.ends\[0\] was 4 and is 3"),
+        ({"questions": QUESTIONS[:2]}, "its question 'three' is not asked"),
         (
             {"questions": [opd.Question(one.id, one.messages, answer="1") for one in QUESTIONS]},
-            r"questions\.one\.answer was '0' and is '1'",
+            r"question 'one'\.answer was '0' and is '1'",
         ),
-        ({"verifier": odd}, r"verifier\.name was 'tests\.diagnosis\.toy_run\.even' and is '.*odd'"),
-        ({"verifier": lambda question, text: even(question, text)}, r"verifier\.name was"),  # noqa: PLW0108
+        ({"verifier": odd}, r"the verifier was tests\.diagnosis\.toy_run\.even and is .*odd"),
+        ({"verifier": lambda question, text: even(question, text)}, "the verifier was"),  # noqa: PLW0108
+        (
+            {"questions": [*QUESTIONS, opd.Question("four", "another", answer="0")]},
+            "question 'four' is not one of its questions",
+        ),
         ({"max_new_tokens": LENGTH + 1}, "max_new_tokens was 6 and is 7"),
         ({"seed": 1}, "seed was 0 and is 1"),
     ],
@@ -158,8 +162,8 @@ def test_another_diagnosis_is_refused_and_nothing_changes(whole, changes, says):
         (lambda: {"student": tiny.model(2)}, "student.name was 'tiny-0' and is 'tiny-2'"),
         (lambda: {"student": tiny.model(2, name="tiny-0")}, "student has other weights"),
         (lambda: {"student": retold("zyxwvutsrqponmlkjihgfedcba 0123456789+-=?:;\n")}, "student.tokenizer.entries was"),
-        (lambda: {"student": retold(template="{{ messages[0]['content'] }}!")}, r"questions\.sum\.prompt was"),
-        (lambda: {"questions": [opd.Question("sum", "4+4=?")]}, r"questions\.sum\.prompt was"),
+        (lambda: {"student": retold(template="{{ messages[0]['content'] }}!")}, r"question 'sum'\.prompt was"),
+        (lambda: {"questions": [opd.Question("sum", "4+4=?")]}, r"question 'sum'\.prompt was"),
     ],
 )
 def test_another_model_tokenizer_or_prompt_is_refused(tmp_path, changes, says):

@@ -103,7 +103,7 @@ def test_the_cost_by_hand():
     assert cost.targeted == 360  # 900 tokens left, from the middle on: 2.5 tokens each
     assert cost.seconds == 25.0  # 40 tokens a second
     text = cost.to_text(3)
-    assert "2 questions, 10 initial rollouts each, then about 360 targeted ones" in text
+    assert "2 questions, 10 initial rollouts each, then 360 targeted ones or more" in text
     assert "1,000 generated tokens, about 25 s" in text
     assert "read by the student and 3 teachers" in text
     assert "a probe of 4 rollouts, 20 tokens in 0.5 s" in text
@@ -127,10 +127,6 @@ def test_the_probe_alone_is_drawn_for_a_cost():
 def test_the_progress_says_what_was_bought(capsys):
     one = state()
     one.prepare()
-    assert (
-        bought(one, DiagnosisSettings()).startswith("sign sure at ")
-        or bought(one, DiagnosisSettings()) == "no node scored yet"
-    )
     one.spend()
     said = bought(one, DiagnosisSettings())
     assert said.startswith("sign sure at ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ def errors(truth, budget):
     )
     nodes, found = result.evidence[0].nodes, []
     rows = result.nodes
+    row: Any
     for row in rows[(rows.verdict == "") & (rows.visits >= 2)].itertuples():
         prefix = nodes.prefixes[row.node]
         kept = nodes.tokens[row.node][result.readings[0].kept[row.node, 0]]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
+from opd_widgets.diagnosis.evidence import Evidence
+from opd_widgets.diagnosis.nodes import Nodes
 from opd_widgets.diagnosis.reading import Reading
 from opd_widgets.diagnosis.settings import N_SIG, DiagnosisSettings
 from opd_widgets.measures import gradients
@@ -83,3 +87,31 @@ def test_the_same_seed_reads_the_same():
     one, same, other = (Reading.of(found, DiagnosisSettings(seed=seed)).draws for seed in (0, 0, 1))
     np.testing.assert_array_equal(one, same)
     assert not np.array_equal(one, other, equal_nan=True)
+
+
+@pytest.mark.parametrize("rows", [{}, {(): {}, (1,): {}}], ids=["no node", "no candidate"])
+def test_where_there_is_nothing_to_choose_nothing_is_said(rows):
+    nothing = np.zeros((len(rows), 0))
+    of_teacher = np.zeros((len(rows), 1))
+    nodes = Nodes(
+        tuple(rows), nothing, nothing, ("t0",), np.zeros((len(rows), 1, 0)), of_teacher[:, 0], *[of_teacher] * 4
+    )
+    reading = Reading.of(Evidence("q", nodes, tuple(ROLLOUTS)), DiagnosisSettings(draws=7))
+    for values in (reading.draws, reading.teacher_advantage, reading.success_range):
+        assert values.shape == (len(rows), 1, 7)
+        assert np.isnan(values).all()
+    assert reading.plug_in.shape == (len(rows), 1)
+    assert np.isnan(reading.plug_in).all()
+
+
+def test_a_reading_of_many_nodes_takes_little_memory():
+    """Nodes by teachers by candidates by draws are never held at once: here 200 MB a copy."""
+    wide = dict.fromkeys(range(40), (1 / 40,) * 5)
+    found = evidence({(node,): wide for node in range(400)}, [rollout((0, 1, 1), 1), rollout((0, 2, 1), 0)])
+    reading = Reading.of(found, DiagnosisSettings(draws=400))
+    tracemalloc.start()
+    try:
+        assert reading.success_range.shape == (400, 4, 400)
+        assert tracemalloc.get_traced_memory()[1] < 150e6
+    finally:
+        tracemalloc.stop()

@@ -6,17 +6,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import opd_widgets as opd
 from opd_widgets.diagnosis.evidence import Evidence
+from opd_widgets.diagnosis.policies.function_policy import FunctionPolicy
 from opd_widgets.diagnosis.policies.read_nodes import read_nodes
 from opd_widgets.diagnosis.result import Diagnosis
 from opd_widgets.diagnosis.settings import DiagnosisSettings
 from opd_widgets.diagnosis.tables.candidate_table import CANDIDATE_COLUMNS
 from opd_widgets.diagnosis.tables.node_table import NODE_COLUMNS
+from opd_widgets.diagnosis.tables.sampled_rows import DR_GRPO_COLUMNS, MINILLM_COLUMNS
 from opd_widgets.diagnosis.tables.verdict import VERDICTS
 from opd_widgets.errors import InvalidInputError
 from opd_widgets.measures import gradients
 from tests.diagnosis.exact import Toy
-from tests.diagnosis.toy_evidence import TEACHERS, rows, sampled, two_tokens, with_outcomes
+from tests.diagnosis.toy_evidence import TEACHERS, drawn, rows, sampled, two_tokens, with_outcomes
 
 A, B = np.log(0.5 / 0.75), np.log(0.5 / 0.25)  # the teacher's advantage at both tokens of `two_tokens`
 
@@ -287,3 +290,43 @@ def test_text_says_what_was_found_and_what_is_in_no_mean():
     assert text.endswith("note: this is a note")
     assert repr(result).startswith("Diagnosis(student 'toy-student', 1 question, ")
     assert not hasattr(result, "_repr_html_")
+
+
+def test_a_question_without_a_node_stands_beside_others():
+    toy = Toy(1, vocab=4, depth=4)
+    bare = Evidence("sure", read_nodes(toy.policy, {"one": toy.teacher}, []), tuple(drawn((1, 0), 1) for _ in range(4)))
+    asked = sampled(toy, 60, 4, teachers={"one": 1})
+    apart = tuple(drawn(one.ids.tolist(), one.outcome) for one in asked.rollouts if not one.start)
+    held_out = {asked.question: apart, "sure": apart[:2]}
+    alone, beside = Diagnosis((asked,), held_out=held_out), Diagnosis((bare, asked), held_out=held_out)
+    for name in ("dr_grpo", "recommend", "correlations", "selective"):
+        mine, theirs = (getattr(one, name)() for one in (beside, alone))
+        mine, theirs = (getattr(one, "table", one) for one in (mine, theirs))
+        pd.testing.assert_frame_equal(mine, theirs)
+    asked_about = {one.question: opd.Question(one.question, "ask") for one in (bare, asked)}
+    mine, theirs = (
+        one.minillm([asked_about[name] for name in one.questions], toy.policy, {"one": toy.teacher})
+        for one in (beside, alone)
+    )
+    pd.testing.assert_frame_equal(mine, theirs)
+    only = Diagnosis((bare,), held_out=held_out)
+    assert only.correlations()["n_nodes"].eq(0).all()
+    assert only.selective([0.0])["n_questions"].tolist() == [0]
+    for one in (only, Diagnosis(())):
+        empty = one.minillm(list(asked_about.values()), toy.policy, {"one": toy.teacher} if one.evidence else {})
+        assert tuple(empty.columns) == MINILLM_COLUMNS
+        assert empty.empty
+    assert tuple(only.dr_grpo().columns) == DR_GRPO_COLUMNS
+
+
+def test_a_node_without_a_candidate_says_so():
+    flat = FunctionPolicy(lambda asked: np.log(np.full((len(asked), 4), 0.25)), end_ids=[0], vocab_size=4)
+    nodes = read_nodes(flat, {"one": flat}, [(), (1,)], important=0.3)
+    assert nodes.tokens.shape == (2, 0)
+    result = Diagnosis((Evidence("flat", nodes, tuple(drawn((1, 0), k % 2) for k in range(6))),))
+    assert result.nodes["verdict"].tolist() == ["points outside the support"] * 2
+    assert result.candidates.empty
+    assert result.summary()["n_nodes"].eq(0).all()
+    assert result.selective([0.0])["n_questions"].tolist() == [0]
+    assert result.recommend().teacher is None
+    assert result.to_text()

@@ -231,3 +231,34 @@ def test_a_stop_takes_its_requests_back_from_the_engine(remote):
     for ids, said in zip(sequences, again, strict=False):
         assert len(said.logprob) == len(ids) - 1
         assert np.isfinite(said.logprob).all()
+
+
+def test_a_served_student_is_diagnosed_as_a_local_one(remote, lab):
+    questions = lab.questions[:2]
+    own, context = lab.teachers["Teacher"], lab.teachers["Self-1C"].context
+    results = [
+        opd.diagnose(
+            questions,
+            student,
+            {"Teacher": own, "Self-1C": opd.Teacher(student, context)},
+            verifier=lab.verifier,
+            budget=2_000,
+            max_new_tokens=48,
+            progress=False,
+        )
+        for student in (remote, lab.student)
+    ]
+    for served, local in zip(*(result.evidence for result in results), strict=True):
+        assert all(np.isfinite(drawn.logprobs[drawn.start :]).all() for drawn in served.rollouts)
+        places = {prefix: row for row, prefix in enumerate(local.nodes.prefixes)}
+        shared = [(row, places[prefix]) for row, prefix in enumerate(served.nodes.prefixes) if prefix in places]
+        assert len(shared) > 1
+        for one, other in shared:
+            assert set(served.nodes.tokens[one].tolist()) - {-1} == set(local.nodes.tokens[other].tolist()) - {-1}
+            found = dict(zip(served.nodes.tokens[one].tolist(), served.nodes.student_logp[one], strict=True))
+            wanted = dict(zip(local.nodes.tokens[other].tolist(), local.nodes.student_logp[other], strict=True))
+            for token in set(wanted) - {-1}:
+                assert found[token] == pytest.approx(wanted[token], abs=TOLERANCE)
+    teacher, other = (result.summary().set_index(["teacher", "outcome"])["mean_cosine"] for result in results)
+    assert float(teacher["Teacher", "all"]) > float(teacher["Self-1C", "all"])
+    assert float(other["Teacher", "all"]) > float(other["Self-1C", "all"])

@@ -72,7 +72,7 @@ def fit(
         estimator: by name.
         use: which rollouts may count, bool [R]; None for all.
         draws: D.
-        seed: of the draws; any whole number.
+        seed: of the draws, 0 or more.
 
     Raises:
         InvalidInputError: an unknown estimator, or a `use` of another length.
@@ -87,6 +87,7 @@ def fit(
     counted = visits.all if estimator == "pooled" else visits.own
     right = visits.all_correct if estimator == "pooled" else visits.own_correct
     n, s = _at(place, counted), _at(place, right)
+    posterior: NDArray[np.floating]
     rng = np.random.default_rng([seed, *evidence.question.encode("utf-8", "surrogatepass")])
     if estimator == "backup":
         success = _at(place, backed_up(evidence.tree, visits), np.nan)
@@ -116,20 +117,23 @@ def fit(
 
 def _backup_draws(
     evidence: Evidence, visits: Visits, weight: NDArray[np.float64], draws: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
+) -> NDArray[np.float32]:
     tree, place, node = evidence.tree, evidence.candidate_place, evidence.node_place
     length = np.array([len(drawn.ids) for drawn in evidence.rollouts], np.float64)
     total = tree.count(weight * length, on_policy=False)
     posterior = Posterior(tree, visits, total / np.maximum(visits.all, 1) - tree.depth)
     seen = (place != NOWHERE) & (_at(place, visits.all) > 0)
     # what no rollout passed lies around the node, or where that is new too, around the whole question
-    around = np.broadcast_to(np.where(node == NOWHERE, 0, node)[:, None], place.shape)
-    made = []
+    blind = (evidence.nodes.tokens >= 0) & ~seen
+    around = np.broadcast_to(np.where(node == NOWHERE, 0, node)[:, None], place.shape)[blind]
+    found, start = np.full((*place.shape, draws), np.nan, np.float32), 0
     for size in _sizes(draws, max(1, MOST_NUMBERS // len(tree))):
         level, value = posterior.draw(size, rng)
-        blind = posterior.unvisited(around.ravel(), level, rng).reshape(*place.shape, size)
-        made.append(np.where(seen[..., None], value[np.where(seen, place, 0)], blind))
-    return np.concatenate(made, axis=-1)
+        here = found[..., start : start + size]
+        here[seen], here[blind] = value[place[seen]], posterior.unvisited(around, level, rng)
+        start += size
+    # rounding, as of a server's log-probabilities, may make what was seen a little more than everything
+    return np.clip(found, 0.0, 1.0, out=found)
 
 
 def _at(place: NDArray[np.int64], values: NDArray[np.float64], missing: float = 0.0) -> NDArray[np.float64]:

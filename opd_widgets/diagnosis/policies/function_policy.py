@@ -58,11 +58,12 @@ class FunctionPolicy:
         for name, given in (("sample", sample), ("decode", decode)):
             if given is not None:
                 _check_function(name, given)
+        ends = _checked_ends(end_ids)
         _check_size(vocab_size)
         self._next, self._sample, self._decode = next_logprobs, sample, decode or _spaced
         self._vocab_size = int(vocab_size)
-        self._end_ids = frozenset(int(one) for one in end_ids)
-        check_ids(sorted(self._end_ids), self._vocab_size, "end_ids")
+        check_ids(sorted(ends), self._vocab_size, "end_ids")
+        self._end_ids = ends
 
     @property
     def vocab_size(self) -> int:
@@ -93,9 +94,11 @@ class FunctionPolicy:
         live = [row for row, most in enumerate(room) if most]
         if live:
             which = {"seeds": [own[row] for row in live], "max_new_tokens": [room[row] for row in live]}
-            said = list(self._sample([asked[row] for row in live], **which))
+            answer = self._sample([asked[row] for row in live], **which)
+            said = list(answer) if isinstance(answer, Iterable) else []
             if len(said) != len(live):
-                msg = f"sample gave {len(said)} continuations for {len(live)} prefixes, expected one for each"
+                kind = f"{len(said)} continuations" if isinstance(answer, Iterable) else type(answer).__name__
+                msg = f"sample gave {kind} for {len(live)} prefixes, expected one continuation for each"
                 raise InvalidInputError(msg)
             for row, one in zip(live, said, strict=True):
                 drawn[row] = self._continuation(one, room[row])
@@ -159,8 +162,17 @@ def _check_function(name: str, given: object) -> None:
         raise InvalidInputError(msg)
 
 
+def _checked_ends(given: Any) -> frozenset[int]:
+    found = list(given) if isinstance(given, Iterable) else [given]
+    wrong = [one for one in found if not isinstance(one, int | np.integer) or isinstance(one, bool)]
+    if wrong or not isinstance(given, Iterable):
+        msg = f"found end_ids={given!r:.80}, expected the ids that end a response, such as [2]; [] for none"
+        raise InvalidInputError(msg)
+    return frozenset(int(one) for one in found)
+
+
 def _check_size(given: object) -> None:
-    if not isinstance(given, int | np.integer) or given < 1:
+    if not isinstance(given, int | np.integer) or isinstance(given, bool) or given < 1:
         msg = f"found vocab_size={given!r}, expected a whole number of at least 1"
         raise InvalidInputError(msg)
 

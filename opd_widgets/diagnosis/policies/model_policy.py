@@ -103,17 +103,35 @@ class ModelPolicy:
 
         All prefixes are read first, and their hidden states [n, width] kept until the last row is given.
         """
-        asked = checked_prefixes(prefixes, self.vocab_size)
-        if not asked:
+        for logp in self._read(prefixes, at_a_time):
+            yield np.asarray(to_device(logp, "cpu"))
+
+    def logprobs_of(self, prefixes: Sequence[Prefix], tokens: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Return the log-probability of one token after each of n prefixes: float64 [n], nats.
+
+        The rows of the whole vocabulary stay where the model is.
+        """
+        found, done = np.empty(len(prefixes)), 0
+        for logp in self._read(prefixes, max(1, BLOCK_BYTES // (8 * self.vocab_size))):
+            xp, count = array_namespace(logp), logp.shape[0]
+            places = np.arange(count) * self.vocab_size + np.asarray(tokens[done : done + count], np.int64)
+            here = xp.take(xp.reshape(logp, (-1,)), xp.asarray(places, device=device(logp)), axis=0)
+            found[done : done + count] = np.asarray(to_device(here, "cpu"))
+            done += count
+        return found
+
+    def _read(self, prefixes: Sequence[Prefix], at_a_time: int) -> Iterator[Any]:
+        """Yield the rows as arrays of the model's own, float64."""
+        if not len(prefixes):
             return
-        check_room(self._model, self._prompt, asked, [0] * len(asked))
-        chains = chained(asked)
-        states, where = self._states(chains)
-        places, xp = where[chains.places], array_namespace(states)
-        for start in range(0, len(asked), at_a_time):
+        states, places = self._read_all(prefixes)
+        xp = array_namespace(states)
+        for start in range(0, len(places), at_a_time):
             index = xp.asarray(places[start : start + at_a_time], device=device(states))
-            logits = to_device(self._model.head(xp.take(states, index, axis=0)), "cpu")
-            yield log_softmax(np.asarray(logits, dtype=np.float64))
+            logits = self._model.head(xp.take(states, index, axis=0))
+            if str(device(logits)).startswith("mps"):  # it has no float64
+                logits = to_device(logits, "cpu")
+            yield log_softmax(xp.astype(logits, xp.float64))
 
     def sample(
         self, prefixes: Sequence[Prefix], *, seeds: Sequence[int], max_new_tokens: int | Sequence[int]
@@ -125,6 +143,14 @@ class ModelPolicy:
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of a response, without the token that ended it."""
         return self._model.tokenizer.decode(without_end(ids, self.end_ids))
+
+    def _read_all(self, prefixes: Sequence[Prefix]) -> tuple[Any, NDArray[np.int64]]:
+        """Return hidden states [m, width], and the row of each prefix there; of the prefixes nothing is held."""
+        asked = checked_prefixes(prefixes, self.vocab_size)
+        check_room(self._model, self._prompt, asked, [0] * len(asked))
+        chains = chained(asked)
+        states, where = self._states(chains)
+        return states, where[chains.places]
 
     def _states(self, chains: Chains) -> tuple[Any, NDArray[np.int64]]:
         """Return the hidden states [m, width] at all depths of all chains, and the row of each of them there."""

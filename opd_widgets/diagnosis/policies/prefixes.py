@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -40,7 +41,7 @@ def chained(prefixes: Sequence[Ids]) -> Chains:
     distinct = sorted(set(spelled))
     place = {name: row for row, name in enumerate(distinct)}
     sequences, depths, run = [], [], []
-    for name, following in zip(distinct, [*distinct[1:], None], strict=True):
+    for name, following in itertools.zip_longest(distinct, distinct[1:]):
         ids = np.frombuffer(name, np.int32)
         run.append(len(ids))
         if following is None or not following.startswith(name):
@@ -59,7 +60,11 @@ def checked_prefixes(given: Sequence[Prefix], vocab: int) -> list[Ids]:
     """
     found = []
     for one in given:
-        ids = np.asarray(one)
+        try:
+            ids = np.asarray(one)
+        except (TypeError, ValueError) as error:  # rows of unlike length within one
+            msg = f"found {one!r:.80} for a prefix, expected a row of whole numbers"
+            raise InvalidInputError(msg) from error
         if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
             msg = (
                 f"found ids of shape {ids.shape} and type {ids.dtype}, expected a row of whole numbers for each prefix"
@@ -91,9 +96,11 @@ def check_ids(ids: Sequence[int] | NDArray[np.integer], vocab: int, where: str) 
         InvalidInputError: there is one.
 
     """
-    if len(ids) and (min(ids) < 0 or max(ids) >= vocab):
-        bad = min(ids) if min(ids) < 0 else max(ids)
-        msg = f"found id {int(bad)} in {where}, expected 0 to {vocab - 1}"
+    if not len(ids):
+        return
+    least, most = int(np.min(ids)), int(np.max(ids))
+    if least < 0 or most >= vocab:
+        msg = f"found id {least if least < 0 else most} in {where}, expected 0 to {vocab - 1}"
         raise InvalidInputError(msg)
 
 

@@ -146,6 +146,8 @@ class ServedPolicy:
 
         """
         asked = checked_prefixes(prefixes, self.vocab_size)
+        if not asked:
+            return Likeliest(np.zeros((0, 0), np.int32), np.zeros((0, 0)))
         chains, most = chained(asked), min(self.vocab_size, math.ceil(1 / important))
         try:
             found = self._ask(chains, most)

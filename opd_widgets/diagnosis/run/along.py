@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from opd_widgets.diagnosis.policies.model_policy import ModelPolicy
 from opd_widgets.diagnosis.policies.policy import Policy, rows_of
 from opd_widgets.diagnosis.policies.served_policy import ServedPolicy
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from opd_widgets.diagnosis.drawn import Drawn
 
-ROWS = 256  # vocabulary rows held at a time, for one policy
+BLOCK_BYTES = 2**26  # of float64 rows [n, V] held at a time
 PREFIXES = 4096  # prefixes whose hidden states are held at a time
 
 
@@ -59,13 +60,21 @@ def track(
         checkpoint()
         prefixes = [ids[:depth] for ids in some for depth in range(len(ids))]
         tokens = np.concatenate([np.zeros(0, np.int64), *some]).astype(np.int64)
-        logp, done = np.empty(len(tokens)), 0
-        for rows in rows_of(policy, prefixes, ROWS):
-            here = tokens[done : done + len(rows)]
-            logp[done : done + len(rows)] = rows[np.arange(len(rows)), here]
-            done += len(rows)
+        logp = (
+            policy.logprobs_of(prefixes, tokens) if isinstance(policy, ModelPolicy) else _of(policy, prefixes, tokens)
+        )
         tracks += np.split(logp, np.cumsum([len(ids) for ids in some])[:-1])
     return tracks
+
+
+def _of(policy: Policy, prefixes: Sequence[NDArray[np.int32]], tokens: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the log-probability of one token after each of n prefixes, float64 [n]."""
+    logp, done = np.empty(len(tokens)), 0
+    for rows in rows_of(policy, prefixes, max(1, BLOCK_BYTES // (8 * policy.vocab_size))):
+        here = tokens[done : done + len(rows)]
+        logp[done : done + len(rows)] = rows[np.arange(len(rows)), here]
+        done += len(rows)
+    return logp
 
 
 def _groups(responses: Sequence[NDArray[np.int32]]) -> list[list[NDArray[np.int32]]]:

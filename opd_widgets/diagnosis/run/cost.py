@@ -65,11 +65,17 @@ class Cost:
     def to_text(self, teachers: int) -> str:
         """Return it in words."""
         return (
-            f"{self.questions} questions, {self.initial} initial rollouts each, then about {self.targeted:,} targeted "
-            f"ones: {self.tokens:,} generated tokens, about {duration(self.seconds)} of generating, and up to "
-            f"{self.read:,} tokens read by the student and {teachers} teachers (from a probe of {self.probe_rollouts} "
-            f"rollouts, {self.probe_tokens:,} tokens in {self.probe_seconds:.2g} s)"
+            f"{counted(self.questions, 'question')}, {counted(self.initial, 'initial rollout')} each, then "
+            f"{self.targeted:,} targeted ones or more: {self.tokens:,} generated tokens, about "
+            f"{duration(self.seconds)} of generating, and up to {self.read:,} tokens read by the student and "
+            f"{counted(teachers, 'teacher')} (from a probe of {counted(self.probe_rollouts, 'rollout')}, "
+            f"{self.probe_tokens:,} tokens in {self.probe_seconds:.2g} s)"
         )
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number of things: `1 teacher`, `2 teachers`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def duration(seconds: float) -> str:

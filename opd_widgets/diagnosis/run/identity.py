@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,7 +82,7 @@ def check_same(stored: Mapping[str, Any], now: Mapping[str, Any], folder: Path) 
     if not stored:
         msg = f"the diagnosis at {str(folder)!r} was saved from memory, which nothing continues; choose another folder"
         raise InvalidInputError(msg)
-    found = list(differences("", stored, now))
+    found = list(_unlike(stored, now))
     if found:
         more = f"; and {len(found) - _SHOWN} more differences" if len(found) > _SHOWN else ""
         msg = (
@@ -90,6 +90,22 @@ def check_same(stored: Mapping[str, Any], now: Mapping[str, Any], folder: Path) 
             "probabilities belong to one student, prompt, verifier and length limit. Give the same, or another folder"
         )
         raise InvalidInputError(msg)
+
+
+def _unlike(stored: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what differs in words, the questions and the verifier first: people change those most."""
+    before, after = stored.get("questions", {}), now.get("questions", {})
+    yield from (f"question {name!r} is not one of its questions" for name in after if name not in before)
+    yield from (f"its question {name!r} is not asked" for name in before if name not in after)
+    one, other = stored.get("verifier"), now.get("verifier")
+    if one != other:
+        names = [(part or {}).get("name", "?") for part in (one, other)]
+        yield f"the verifier was {names[0]} and is {names[1]}" + (", of another source" if names[0] == names[1] else "")
+    both = {name: (before[name], after[name]) for name in after if name in before}
+    for name, (was, is_) in both.items():
+        yield from differences(f"question {name!r}", was, is_)
+    kept = [{key: part[key] for key in part if key not in {"questions", "verifier"}} for part in (stored, now)]
+    yield from differences("", *kept)
 
 
 def _prompt(policy: Policy) -> dict[str, Any]:
@@ -120,14 +136,17 @@ def _tokenizer(policy: Policy) -> dict[str, Any]:
 
 
 def _source(verifier: Callable[..., Any]) -> dict[str, Any]:
-    """Return a function's name and a hash of its source, of an object those of its class."""
-    inner = verifier
+    """Return a function's name, bound arguments and a hash of its source, of an object those of its class."""
+    inner, bound = verifier, []
     while isinstance(inner, partial):
+        if inner.args or inner.keywords:
+            bound.append(f"{inner.args!r} {sorted(inner.keywords.items())!r}")
         inner = inner.func
     named = inner if hasattr(inner, "__qualname__") else type(inner)
     name = f"{getattr(named, '__module__', '?')}.{getattr(named, '__qualname__', '?')}"
+    known: dict[str, Any] = {"name": name, **({"bound": bound} if bound else {})}
     try:
         text = inspect.getsource(named)
     except (OSError, TypeError):
-        return {"name": name}
-    return {"name": name, "source": hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}
+        return known
+    return {**known, "source": hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}

@@ -90,7 +90,14 @@ class Ledger:
         """
         if self.folder is None or not (self.folder / DIAGNOSIS).is_file():
             return None
-        found = read_json(self.folder / DIAGNOSIS)
+        try:
+            found = read_json(self.folder / DIAGNOSIS)
+        except ReadError as error:
+            msg = (
+                f"{DIAGNOSIS} of the diagnosis at {str(self.folder)!r} is damaged or half-written, expected it as it "
+                "was written: take a sound copy, or begin anew in another folder"
+            )
+            raise ReadError(msg) from error
         if found.get("format") != FORMAT or found.get("version") != VERSION:
             msg = (
                 f"{DIAGNOSIS} in {str(self.folder)!r} says {found.get('format')!r} version {found.get('version')!r}, "
@@ -129,6 +136,12 @@ class Ledger:
         """Delete what was left half-written; only where no other process writes."""
         for path in [] if self.folder is None else self.folder.glob(f"*{PART}"):
             path.unlink(missing_ok=True)
+
+    def forget_decisions(self) -> None:
+        """Delete what was decided and never drawn: it was asked of other questions, or of another student."""
+        for path in [] if self.folder is None else self.folder.glob("round-*.npz"):
+            path.unlink(missing_ok=True)
+        self.decisions.clear()
 
     @property
     def empty(self) -> bool:
@@ -180,7 +193,7 @@ class Ledger:
     def _write(self, name: str, arrays: Arrays) -> None:
         if self.folder is not None:
             with in_place(self.folder / name) as beside, beside.open("wb") as file:
-                np.savez(file, allow_pickle=False, **arrays)
+                np.savez(file, **arrays)  # type: ignore[arg-type]  # its stub takes the arrays for a flag
 
 
 def _batch_name(number: int, batch: int) -> str:

@@ -59,11 +59,11 @@ class Decision:
     @classmethod
     def of_arrays(cls, found: Mapping[str, NDArray[Any]]) -> Decision:
         """Return it from arrays."""
-        prefixes, logprobs = _split(found["ids"], found["length"]), _split(found["logprobs"], found["length"])
+        prefixes, logprobs = _prefixes(found["ids"], found["length"]), _split(found["logprobs"], found["length"])
         rows = zip(found["question"], prefixes, found["index"], logprobs, found["stream"], strict=True)
         requests = tuple(
-            Request(int(question), tuple(ids.tolist()), int(index), logp, str(stream))
-            for question, ids, index, logp, stream in rows
+            Request(int(question), prefix, int(index), logp, str(stream))
+            for question, prefix, index, logp, stream in rows
         )
         return cls(requests, int(found["rows"]), json.loads(str(found["said"])))
 
@@ -177,7 +177,7 @@ class NodesRead:
     def of_arrays(cls, found: Mapping[str, NDArray[Any]]) -> NodesRead:
         """Return it from arrays."""
         rest = dict(found)
-        prefixes = tuple(tuple(one.tolist()) for one in _split(rest.pop("ids"), rest.pop("length")))
+        prefixes = tuple(_prefixes(rest.pop("ids"), rest.pop("length")))
         key, left_out = json.loads(str(rest.pop("key"))), int(rest.pop("left_out"))
         teachers = tuple(map(str, rest.pop("teachers")))
         return cls(Nodes(prefixes=prefixes, teachers=teachers, **rest), key, left_out)
@@ -203,3 +203,9 @@ def _split(flat: NDArray[Any], lengths: NDArray[Any]) -> list[NDArray[Any]]:
         raise InvalidInputError(msg)
     ends = np.cumsum(lengths)
     return [flat[end - length : end] for end, length in zip(ends, lengths, strict=True)]
+
+
+def _prefixes(flat: NDArray[Any], lengths: NDArray[Any]) -> list[tuple[int, ...]]:
+    """Return rows as prefixes that share their numbers: a number of its own for each would take four times the room."""
+    numbers, place = np.unique(flat, return_inverse=True)
+    return [tuple(row.tolist()) for row in _split(numbers.astype(object)[place], lengths)]

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 PROBE = 0  # the first round: some rollouts of each question from the prompt on, from which the cost is estimated
 READ_A_NODE = 8  # prefixes read for each node that is kept, at most: most have but one token worth a choice
+CHOICE = 2  # important tokens of a node
 PROBED = 64  # rollouts of the probe, about
 INITIAL_SHARE, FEWEST_INITIAL, MOST_INITIAL = 0.25, 8, 200  # of the budget; the paper takes 200
 FEWEST = 16  # rollouts of a round, about: with fewer, deciding would take longer than drawing
@@ -104,7 +105,7 @@ class Rounds:
     held_out: list[list[Drawn]] = field(default_factory=list)
     nodes: list[Nodes] = field(default_factory=list)
     round: int = PROBE
-    _next: Counter[tuple[str, int, Prefix]] = field(default_factory=Counter)
+    _next: Counter[bytes] = field(default_factory=Counter)
     _evidence: dict[int, Evidence] = field(default_factory=dict)
     _carriers: dict[int, Mapping[Prefix, NDArray[np.float32]]] = field(default_factory=dict)
 
@@ -228,7 +229,7 @@ class Rounds:
         """
         target, before = self.initial, self._said("initial")
         if all(said["initial"] < target or said["budget"] < self.plan.budget for said in before):
-            drawn = [self._next["", question, ()] for question in range(len(self.rollouts))]
+            drawn = [self._next[_key("", question, ())] for question in range(len(self.rollouts))]
             wanted = [_initial(q, index) for index in range(target) for q, first in enumerate(drawn) if index >= first]
             fit = max(0, int(np.ceil((self.plan.budget - self.spent) / self._mean_length)))
             said = {"kind": "initial", "initial": target, "budget": self.plan.budget}
@@ -239,7 +240,7 @@ class Rounds:
         wanted = [
             Request(question, (), index, np.zeros(0, np.float32), HELD_OUT)
             for question in range(len(self.rollouts))
-            for index in range(self._next[HELD_OUT, question, ()], self.plan.held_out)
+            for index in range(self._next[_key(HELD_OUT, question, ())], self.plan.held_out)
         ]
         self._draw(wanted, {"kind": HELD_OUT})
 
@@ -267,7 +268,7 @@ class Rounds:
         into = self.held_out if batch.stream else self.rollouts
         for question, index, drawn in zip(batch.question.tolist(), batch.index.tolist(), batch.drawn, strict=True):
             into[question].append(drawn)
-            place = (batch.stream, question, tuple(drawn.ids[: drawn.start].tolist()))
+            place = _key(batch.stream, question, drawn.ids[: drawn.start])
             self._next[place] = max(self._next[place], index + 1)
 
     def _said(self, kind: str) -> list[Mapping[str, Any]]:
@@ -312,12 +313,14 @@ class Rounds:
         if question in self.fixed:
             return NodesRead(self._read(question, self.fixed[question]), key)
         most = self.plan.max_nodes
-        found = self._read(question, nodes_on(self._on_policy(question), READ_A_NODE * most, self.drawer.seed))
-        choice = np.flatnonzero((found.tokens >= 0).sum(axis=1) > 1)
+        places = nodes_on(self._on_policy(question), READ_A_NODE * most, self.drawer.seed)
+        found = self._read(question, places, CHOICE)
+        choice = np.flatnonzero(found.used.sum(axis=1) >= CHOICE)
         return NodesRead(found.take(np.sort(choice[:most])), key, max(0, len(choice) - most))
 
-    def _read(self, question: int, prefixes: Sequence[Prefix]) -> Nodes:
-        return read_nodes(self.drawer.policies[question], self.teachers[question], prefixes, self.plan.important)
+    def _read(self, question: int, prefixes: Sequence[Prefix], fewest: int = 0) -> Nodes:
+        student, teachers = self.drawer.policies[question], self.teachers[question]
+        return read_nodes(student, teachers, prefixes, self.plan.important, fewest=fewest)
 
     def _on_policy(self, question: int) -> list[Drawn]:
         return [drawn for drawn in self.rollouts[question] if not drawn.start]
@@ -328,13 +331,13 @@ class Rounds:
         for node, column in np.argwhere(nodes.tokens >= 0):
             prefix = (*nodes.prefixes[node], int(nodes.tokens[node, column]))
             over = prefix[-1] in ends or len(prefix) >= self.drawer.max_new_tokens
-            if over and not self._next["", question, prefix]:
+            if over and not self._next[_key("", question, prefix)]:
                 yield self._behind(question, int(node), int(column), 0)
 
     def _orders(self, question: int, tokens: float) -> Iterator[Request]:
         evidence = self.evidence(question)
         for order in self.strategy(evidence, tokens, len(evidence.rollouts)):
-            before = self._next["", question, evidence.after(order.node, order.column)]
+            before = self._next[_key("", question, evidence.after(order.node, order.column))]
             for index in range(order.count):
                 yield self._behind(question, order.node, order.column, before + index)
 
@@ -383,3 +386,10 @@ class Rounds:
 def _initial(question: int, index: int) -> Request:
     """Return a request for a rollout from the prompt on."""
     return Request(question, (), index, np.zeros(0, np.float32))
+
+
+def _key(stream: str, question: int, prefix: Prefix | NDArray[np.int32]) -> bytes:
+    """Return what stands for a prefix of a question: short, for there are thousands of long ones."""
+    return hashlib.blake2b(
+        np.asarray(prefix, np.int32).tobytes(), digest_size=16, key=f"{question} {stream}".encode()
+    ).digest()

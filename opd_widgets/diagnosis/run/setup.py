@@ -13,7 +13,7 @@ import numpy as np
 from opd_widgets.diagnosis.policies.policy_of import Speaker, policy_of
 from opd_widgets.diagnosis.run.about import about
 from opd_widgets.diagnosis.run.fixed_nodes import fixed_nodes
-from opd_widgets.diagnosis.run.identity import check_same, identity_of, node_keys
+from opd_widgets.diagnosis.run.identity import check_same, identity_of, node_keys, same
 from opd_widgets.diagnosis.run.ledger import Ledger
 from opd_widgets.diagnosis.run.progress import Progress
 from opd_widgets.diagnosis.run.requests import Drawer
@@ -77,8 +77,12 @@ class Setup:
         with ledger.only_writer(), Progress(self.plan, self.settings, shown=self.shown) as look:
             manifest = ledger.manifest
             ledger.read()
-            if manifest is not None and ledger.folder is not None and not (manifest["identity"] and ledger.empty):
-                check_same(manifest["identity"], self.identity, ledger.folder)
+            if manifest is not None and ledger.folder is not None:
+                stored = manifest["identity"]
+                if not (stored and ledger.empty):
+                    check_same(stored, self.identity, ledger.folder)
+                elif not same(stored, self.identity):  # nothing was drawn: the folder binds nobody
+                    ledger.forget_decisions()
             ledger.clean()
             yield Rounds(self.drawer, self.policies, self.plan, ledger, look, fixed=self.nodes, keys=self.keys)
 
@@ -140,13 +144,18 @@ def setup(
             f"found settings of type {type(setting).__name__}, expected opd.DiagnosisSettings(estimator=..., loss=...)"
         )
         raise InvalidInputError(msg)
+    if out is not None and not isinstance(out, str | Path):
+        msg = f"found out of type {type(out).__name__}, expected a folder's path, or None to keep nothing"
+        raise InvalidInputError(msg)
+    if not callable(checkpoint):
+        msg = f"found checkpoint of type {type(checkpoint).__name__}, expected a function without arguments"
+        raise InvalidInputError(msg)
     ledger = Ledger(None if out is None else Path(out).expanduser())
     policies = [policy_of(student, question) for question in asked]
     theirs = [{name: policy_of(who, question, student) for name, who in named.items()} for question in asked]
-    limit = _limit(policies, max_new_tokens)
-    for question, policy, others in zip(asked, policies, theirs, strict=True):
-        for name, one in (("student", policy), *((f"teacher {name!r}", one) for name, one in others.items())):
-            _check_room(name, question, one, limit)
+    begun = (ledger.manifest or {}).get("identity", {})
+    limit = _limit(max_new_tokens, begun.get("max_new_tokens"), policies, theirs)
+    _check_rooms(asked, policies, theirs, limit)
     return Setup(
         drawer=Drawer(asked, policies, Judge(verifier, timeout=verifier_timeout), limit, int(seed), checkpoint),
         student=student,
@@ -186,8 +195,8 @@ def _check(plan: Plan, seed: object, verifier: object, timeout: Any) -> None:
         if not _whole(value) or value < bound:
             msg = f"found {name}={value!r}, expected a whole number of at least {bound}"
             raise InvalidInputError(msg)
-    if not _whole(seed):
-        msg = f"found seed={seed!r}, expected a whole number"
+    if not isinstance(seed, int | np.integer) or not _whole(seed) or seed < 0:
+        msg = f"found seed={seed!r}, expected a whole number of at least 0"
         raise InvalidInputError(msg)
     if plan.spending not in STRATEGIES:
         msg = f"found spending={plan.spending!r}, expected one of {', '.join(STRATEGIES)}"
@@ -207,14 +216,19 @@ def _whole(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def _limit(policies: Sequence[Policy], asked: int | None) -> int:
-    """Return the longest response: as asked, or what there is room for."""
+def _limit(
+    asked: int | None, stored: int | None, policies: Sequence[Policy], teachers: Sequence[Mapping[str, Policy]]
+) -> int:
+    """Return the longest response: as asked, as the run was begun, or what there is room for after every prompt."""
     if asked is not None:
         if not _whole(asked) or asked < 1:
             msg = f"found max_new_tokens={asked!r}, expected a whole number of at least 1"
             raise InvalidInputError(msg)
         return int(asked)
-    rooms = [room for policy in policies if (room := _room(policy)) is not None]
+    if stored is not None:
+        return stored
+    everyone = [one for policy, others in zip(policies, teachers, strict=True) for one in (policy, *others.values())]
+    rooms = [room for one in everyone if (room := _room(one)) is not None]
     return max(1, min([DEFAULT_NEW_TOKENS, *rooms]))
 
 
@@ -224,11 +238,22 @@ def _room(policy: Policy) -> int | None:
     return None if limit is None else int(limit) - len(policy.prompt)  # type: ignore[attr-defined]  # of a model
 
 
-def _check_room(name: str, question: Question, policy: Policy, new: int) -> None:
-    room = _room(policy)
-    if room is None or new <= room:
+def _check_rooms(
+    questions: Sequence[Question], policies: Sequence[Policy], teachers: Sequence[Mapping[str, Policy]], new: int
+) -> None:
+    """Refuse a response that is longer than somebody takes; the message is about the one with the least room."""
+    rooms = [
+        (room, name, question, one)
+        for question, policy, others in zip(questions, policies, teachers, strict=True)
+        for name, one in (("student", policy), *((f"teacher {name!r}", one) for name, one in others.items()))
+        if (room := _room(one)) is not None
+    ]
+    if not rooms:
         return
-    prompt = len(policy.prompt)  # type: ignore[attr-defined]  # a policy with room has a prompt
+    room, name, question, one = min(rooms, key=lambda found: found[0])
+    if new <= room:
+        return
+    prompt = len(one.prompt)  # type: ignore[attr-defined]  # a policy with room has a prompt
     way = f"Ask for max_new_tokens={room} or less" if room > 0 else "The prompt alone leaves no room: shorten it"
     msg = (
         f"the {name} takes {room + prompt} tokens and question {question.id!r} needs {prompt + new}: a prompt of "

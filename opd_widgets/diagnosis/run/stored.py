@@ -14,7 +14,7 @@ from opd_widgets.diagnosis.result import Diagnosis
 from opd_widgets.diagnosis.run.about import counts
 from opd_widgets.diagnosis.run.ledger import Ledger
 from opd_widgets.diagnosis.settings import DiagnosisSettings
-from opd_widgets.errors import ReadError
+from opd_widgets.errors import InvalidInputError, ReadError
 
 if TYPE_CHECKING:
     from opd_widgets.diagnosis.drawn import Drawn
@@ -34,15 +34,23 @@ def load_diagnosis(folder: str | Path, settings: DiagnosisSettings | None = None
         settings: how to read it; by default as it was read when it was made.
 
     Raises:
+        InvalidInputError: no path.
         ReadError: no diagnosis there, one of a version this package does not know, or a damaged file.
 
     """
+    if not isinstance(folder, str | Path):
+        msg = f"found a folder of type {type(folder).__name__}, expected its path"
+        raise InvalidInputError(msg)
     path = Path(folder).expanduser()
     if not (path / DIAGNOSIS).is_file():
         raise ReadError(_nothing(path))
     ledger = Ledger(path)
     manifest = ledger.manifest or {}
     ledger.read()
+    lacking = [name for name in ("questions", "about", "finished") if name not in manifest]
+    if lacking:
+        msg = f"{DIAGNOSIS} in {str(path)!r} lacks {lacking[0]!r}, expected it as it was written: take a sound copy"
+        raise ReadError(msg)
     asked = manifest["questions"]
     rollouts: list[list[Drawn]] = [[] for _ in asked]
     held_out: list[list[Drawn]] = [[] for _ in asked]

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from opd_widgets.diagnosis.evidence import Evidence
 
 
+HELD = 5.0  # rollouts that a guess of what a rollout costs is worth
+
+
 @dataclass(frozen=True)
 class Order:
     """Targeted rollouts behind one candidate.
@@ -47,23 +50,32 @@ class Market:
 
     @cached_property
     def open(self) -> NDArray[np.bool_]:
-        """Candidates worth a rollout, bool [M, C]: all but those known for certain, once they were verified."""
-        place = self.evidence.candidate_place
+        """Candidates worth a rollout, bool [M, C]: all but those known for certain, once they were verified.
+
+        One whose probability under the student is not known, as a server may not say, can never be in a support.
+        """
+        place, nodes = self.evidence.candidate_place, self.evidence.nodes
         ended = np.where(place == NOWHERE, False, self.evidence.tree.ends[np.maximum(place, 0)])
-        return (self.evidence.nodes.tokens >= 0) & ~ended
+        return (nodes.tokens >= 0) & ~np.isnan(nodes.student_logp) & ~ended
 
     @cached_property
     def cost(self) -> NDArray[np.float64]:
-        """Tokens that a rollout behind each candidate is likely to take, float64 [M, C], at least 1."""
+        """Tokens that a rollout behind each candidate is likely to take, float64 [M, C], at least 1.
+
+        What was seen there is held back toward what was seen behind the node's other candidates, and that toward all
+        rollouts that came so far: the cheapest are chosen, and few rollouts often look cheap. What ended at once says
+        nothing of candidates that go on.
+        """
         rollouts, tree, place = self.evidence.rollouts, self.evidence.tree, self.evidence.candidate_place
         length = np.array([len(drawn.ids) for drawn in rollouts], np.float64)
-        passing = tree.count(np.ones(len(rollouts)), on_policy=False)
-        ends_at = tree.count(length, on_policy=False) / np.maximum(passing, 1)
-        node = self.evidence.node_place
-        ending = np.where(node == NOWHERE, ends_at[0], ends_at[np.maximum(node, 0)])[:, None]
-        ending = np.where(place == NOWHERE, ending, ends_at[np.maximum(place, 0)])
-        depth = np.array([len(prefix) + 1 for prefix in self.evidence.nodes.prefixes])[:, None]
-        likely: NDArray[np.float64] = np.maximum(ending - depth, 1.0)
+        passing, total = (tree.count(weight, on_policy=False) for weight in (np.ones(len(rollouts)), length))
+        depth = self.depth[:, None] + 1
+        there = self.open & (place != NOWHERE)
+        n = np.where(there, passing[np.maximum(place, 0)], 0.0)
+        left = np.where(there, total[np.maximum(place, 0)] - n * depth, 0.0)
+        of_node, count = left.sum(axis=1, keepdims=True), n.sum(axis=1, keepdims=True)
+        of_node = (of_node + HELD * _going_on(length, depth)) / (count + HELD)
+        likely: NDArray[np.float64] = np.maximum((left + HELD * of_node) / (n + HELD), 1.0)
         return likely
 
     @cached_property
@@ -82,3 +94,16 @@ class Market:
 def orders(chosen: Iterable[tuple[int, int]]) -> list[Order]:
     """Return one order for each candidate chosen, as often as it was, in the order of first choice."""
     return [Order(node, column, count) for (node, column), count in Counter(chosen).items()]
+
+
+def _going_on(length: NDArray[np.float64], depth: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return how many tokens are left at each depth to the rollouts that are longer, in the mean.
+
+    It is held back toward a whole rollout: where the longest of them is near its end, others would not be.
+    """
+    rising = np.sort(length)
+    shorter = np.searchsorted(rising, depth, side="right")
+    longer = len(rising) - shorter
+    total = np.append(np.cumsum(rising[::-1])[::-1], 0.0)[shorter]
+    found: NDArray[np.float64] = (total - longer * depth + HELD * length.mean()) / (longer + HELD)
+    return found

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 MEASURES = ("reverse_kl", "forward_kl", "jsd", "student_entropy", "teacher_entropy", "abs_teacher_advantage")
 COEFFICIENTS = ("spearman", "pearson")
 LEAST_NODES = 3  # below, every correlation is -1 or 1
+LEAST_REPLICATES = 200  # where there are fewer draws, each serves more than one
 LABEL = (
     "a correlation over nodes, not a rule for one: a large divergence, entropy or advantage does not say which way "
     "success lies"
@@ -123,17 +124,18 @@ def _of_draws(cosine: NDArray[np.float64], value: NDArray[np.float64]) -> NDArra
 def _of_replicates(
     cosine: NDArray[np.float64], value: NDArray[np.float64], question: NDArray[np.int64], seed: int
 ) -> NDArray[np.float64]:
-    """Return both coefficients of each replicate: questions resampled, at one draw; [B, 2] with B = D."""
+    """Return both coefficients of each replicate: questions resampled, at one draw; [B, 2]."""
     places = [np.flatnonzero(question == one) for one in np.unique(question)]
     n_draws = cosine.shape[1]
-    found = np.full((n_draws, 2), np.nan)
     if len(places) < 2:
-        return found
-    for draw, times in enumerate(resampled(len(places), n_draws, seed, n_draws)[:, 0].astype(np.int64)):
-        rows = np.concatenate([np.repeat(place, n) for place, n in zip(places, times, strict=True)])
+        return np.full((n_draws, 2), np.nan)
+    times = resampled(len(places), n_draws, seed, max(n_draws, LEAST_REPLICATES)).astype(np.int64)
+    found = np.full((*times.shape[:2], 2), np.nan)
+    for draw, replicate in np.ndindex(*times.shape[:2]):
+        rows = np.concatenate([np.repeat(place, n) for place, n in zip(places, times[draw, replicate], strict=True)])
         of_draw = value[rows, draw if value.shape[1] > 1 else 0]
-        found[draw] = _of_draws(cosine[rows, draw, None], of_draw[:, None])[0]
-    return found
+        found[draw, replicate] = _of_draws(cosine[rows, draw, None], of_draw[:, None])[0]
+    return found.reshape(-1, 2)
 
 
 def _pearson(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:

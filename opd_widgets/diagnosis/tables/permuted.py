@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from opd_widgets.diagnosis.drawn import UNVERIFIED
 from opd_widgets.diagnosis.evidence import Evidence
+from opd_widgets.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from opd_widgets.diagnosis.settings import DiagnosisSettings
@@ -56,7 +57,13 @@ def null_of(evidence: Evidence, settings: DiagnosisSettings, seed: int | None = 
         settings: whose seed is taken where none is given.
         seed: of the permutation.
 
+    Raises:
+        InvalidInputError: a seed below 0, or no whole number.
+
     """
-    own = settings.seed if seed is None else seed
+    own: Any = settings.seed if seed is None else seed
+    if not isinstance(own, int | np.integer) or own < 0:
+        msg = f"found seed={own!r} for the permutation, expected a whole number of at least 0"
+        raise InvalidInputError(msg)
     name = evidence.question.encode("utf-8", "surrogatepass")
     return permuted(evidence, np.random.default_rng([own, _PERMUTATION, *name]))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from opd_widgets.diagnosis.tables.best import EQUAL
 from opd_widgets.diagnosis.tables.bootstrap import resampled, totals
 from opd_widgets.diagnosis.tables.quantiles import mean, quantiles
 from opd_widgets.diagnosis.tables.ratios import ratio
@@ -88,7 +89,8 @@ def recommend(tallies: Sequence[Tally], teachers: Sequence[str], settings: Diagn
     Returns:
         A table of one row an option, "none" last: `teacher`, `on`, `mean_cosine` with `low` and `high`, `p_positive`
         (that its mean is above 0), `gain`, `p_best` (that its gain is the largest of all rows'; they sum to one),
-        `n_questions` with a node that counts, `recommended`; and a text.
+        `n_questions` with a node that counts, `recommended`; and a text. In a replicate in which n teachers have the
+        largest gain, each counts 1/n.
 
     """
     options = [(name, on) for name in teachers for on in OUTCOME_OF]
@@ -165,16 +167,13 @@ class _Options:
         taken, gains = sums.replicates(resampled(n_questions, n_draws, settings.seed))
         of_option = _by_option(taken)
         low, high = quantiles(of_option, settings.tails)
-        # none first: where nothing is gained, argmax takes the first of equals
-        first = np.argmax(np.concatenate([np.zeros((1, gains.shape[1])), gains]), axis=0)
-        p_best = np.bincount(first, minlength=len(gains) + 1) / gains.shape[1]
         return cls(
             mean=_by_option(point[..., None])[:, 0],
             low=low,
             high=high,
             p_positive=_share(of_option, of_option > 0),
             gain=gain,
-            p_best=np.roll(p_best, -1),
+            p_best=_p_best(gains),
             n_questions=_by_option((sums.weight > 0).sum(axis=0).astype(np.float64))[:, 0].astype(np.int64),
             correct=point[_CORRECT],
             p_correct_hurts=_share(taken[_CORRECT], taken[_CORRECT] < 0),
@@ -185,6 +184,17 @@ def _by_option(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return values by outcome, [3, T, ...], as [2T, ...] by option."""
     picked = np.stack([values[outcome] for outcome in OUTCOME_OF.values()], axis=1)
     return picked.reshape(-1, *values.shape[2:])
+
+
+def _p_best(gains: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how often each option has the largest of the gains [2T, B], and last how often none has any: [2T + 1]."""
+    largest = gains.max(axis=0)
+    none = largest <= EQUAL
+    top = (gains >= largest - EQUAL) & ~none
+    top[1::2] &= ~top[::2]  # incorrect rollouts gain as much as all: there are no others, or they count for nothing
+    share = top / np.maximum(top.sum(axis=0), 1)
+    found: NDArray[np.float64] = np.append(share.mean(axis=1), none.mean())
+    return found
 
 
 def _share(values: NDArray[np.float64], so: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from opd_widgets.diagnosis.alignments import renormalised
 from opd_widgets.diagnosis.drawn import UNVERIFIED, Drawn
 from opd_widgets.diagnosis.reading import Reading
+from opd_widgets.diagnosis.tables.candidates_taken import candidates_taken
 from opd_widgets.diagnosis.tables.quantiles import mean, quantiles
 from opd_widgets.diagnosis.tables.verdict import COUNTED, NO_SIGNAL, TOO_FEW
 from opd_widgets.errors import InvalidInputError
@@ -67,7 +68,7 @@ def minillm_rows(evidence: Evidence, settings: DiagnosisSettings, advantages: Ad
     _check(evidence, advantages)
     reading = Reading.of(evidence, settings)
     rng = np.random.default_rng([settings.seed, _STREAM, *evidence.question.encode("utf-8", "surrogatepass")])
-    behind = [_behind(evidence, node, evidence.rollouts) for node in range(len(evidence.nodes))]
+    behind = candidates_taken(evidence.nodes, evidence.rollouts)
     rows = []
     for teacher, scored in advantages.items():
         t = evidence.nodes.teachers.index(teacher)
@@ -96,8 +97,9 @@ class MinillmCost:
 def minillm_cost(evidence: Evidence) -> MinillmCost:
     """Return what MiniLLM's row of a question costs each teacher; an identical response is scored once."""
     first: dict[tuple[int, ...], int] = {}
-    for node, depth in enumerate(evidence.nodes.depths.tolist()):
-        for row in _behind(evidence, node, evidence.rollouts):
+    behind = candidates_taken(evidence.nodes, evidence.rollouts)
+    for depth, passing in zip(evidence.nodes.depths.tolist(), behind, strict=True):
+        for row in passing:
             ids = tuple(evidence.rollouts[row].ids.tolist())
             first[ids] = min(depth, first.get(ids, depth))
     read = sum(len(ids) for ids in first)
@@ -127,7 +129,8 @@ def dr_grpo_rows(
         `q05`, `q25`, `q50`, `q75`, `q95`.
 
     Raises:
-        InvalidInputError: a held-out rollout that is among the evidence's, or a group of fewer than two.
+        InvalidInputError: a held-out rollout that is among the evidence's, or a group that is no whole number of two or
+            more.
 
     """
     import pandas as pd
@@ -140,13 +143,16 @@ def dr_grpo_rows(
             "from, expected others: draw them anew, or leave them out of the evidence"
         )
         raise InvalidInputError(msg)
-    if group < 2:
-        msg = f"found group={group!r}, expected two or more rollouts in a group"
+    size: Any = group
+    if not isinstance(size, int | np.integer) or size < 2:
+        msg = f"found group={group!r}, expected a whole number of two or more rollouts in a group"
         raise InvalidInputError(msg)
     reading = Reading.of(evidence, settings)
     judged = [drawn for drawn in held_out if drawn.outcome != UNVERIFIED]
+    outcome = np.array([drawn.outcome for drawn in judged], np.int64)
+    behind = candidates_taken(evidence.nodes, judged, chosen=True)
     rows = [
-        (evidence.question, node, depth, *_dr_grpo_row(reading, node, judged, group))
+        (evidence.question, node, depth, *_dr_grpo_row(reading, node, behind[node], outcome, group))
         for node, depth in enumerate(evidence.nodes.depths.tolist())
     ]
     return pd.DataFrame(rows, columns=list(DR_GRPO_COLUMNS))
@@ -170,29 +176,6 @@ def _check(evidence: Evidence, advantages: Advantages) -> None:
                     f"[{len(drawn.ids)}]: one for each of its ids"
                 )
                 raise InvalidInputError(msg)
-
-
-def _behind(evidence: Evidence, node: int, rollouts: Sequence[Drawn], *, chosen: bool = False) -> dict[int, int]:
-    """Return the candidate that each rollout takes at a node: {row: column}, of those that are on-policy behind it.
-
-    Args:
-        evidence: one question.
-        node: its row.
-        rollouts: to look at.
-        chosen: only those in which the student chose the candidate itself.
-
-    """
-    prefix = np.array(evidence.nodes.prefixes[node], np.int32)
-    depth = len(prefix)
-    column_of = {int(token): column for column, token in enumerate(evidence.nodes.tokens[node]) if token >= 0}
-    found = {}
-    for row, drawn in enumerate(rollouts):
-        own = drawn.start <= depth + (not chosen)
-        if own and len(drawn.ids) > depth and np.array_equal(drawn.ids[:depth], prefix):
-            column = column_of.get(int(drawn.ids[depth]))
-            if column is not None:
-                found[row] = column
-    return found
 
 
 def _rewards_to_go(
@@ -235,7 +218,9 @@ def _minillm_row(
     return (*found, verdict, middle, low, high, float(mean(np.where(np.isnan(draws), np.nan, draws > 0))))
 
 
-def _dr_grpo_row(reading: Reading, node: int, held_out: Sequence[Drawn], group: int) -> tuple[Any, ...]:
+def _dr_grpo_row(
+    reading: Reading, node: int, passing: Mapping[int, int], outcome: NDArray[np.int64], group: int
+) -> tuple[Any, ...]:
     """Return the columns from `n_support` on."""
     nodes, fit = reading.evidence.nodes, reading.fit
     enough = (fit.visits[node] >= reading.settings.n_sig) | fit.known[node]
@@ -243,8 +228,7 @@ def _dr_grpo_row(reading: Reading, node: int, held_out: Sequence[Drawn], group: 
     columns = np.flatnonzero(kept).tolist()
     mass = _mass(nodes.student_logp[node], kept)
     place_of = {column: place for place, column in enumerate(columns)}
-    passing = _behind(reading.evidence, node, held_out, chosen=True)
-    taken = [(place_of[column], held_out[row].outcome) for row, column in passing.items() if column in place_of]
+    taken = [(place_of[column], int(outcome[row])) for row, column in passing.items() if column in place_of]
     groups = len(taken) // group
     nothing = [np.nan] * (len(DR_GRPO_LEVELS) + 2)
     if len(columns) < 2:

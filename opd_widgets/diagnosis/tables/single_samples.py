@@ -27,6 +27,8 @@ def expected_cosine(nodes: Nodes, success: NDArray[np.floating], kept: NDArray[n
         kept: K, bool [M, T, C].
 
     """
+    if not kept.size:
+        return np.full(kept.shape[:2], np.nan)
     p = np.exp(renormalised(nodes.student_logp[:, None], kept))
     wanted = ideal(p, np.where(kept, success[:, None], 0.0))
     with np.errstate(invalid="ignore"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -17,6 +19,7 @@ from tests import tiny
 from tests.diagnosis.exact import Toy, qwen_policy
 
 TOY = Toy(1, 4, 4)
+RAGGED: Any = [1, [2]]
 PREFIXES = [(), (2,), (3, 3), (2, 1, 3), (1, 2)]
 
 
@@ -185,6 +188,7 @@ def test_an_engines_own_sampler_is_asked_once_and_checked():
         ([[1]], "gave 1 tokens, no end"),
         ([[9, 0]], "found id 9"),
         ([[1, 0], [1, 0]], "2 continuations for 1 prefixes"),
+        (None, "sample gave NoneType for 1 prefixes"),
         ([Generation(np.array([1, 0]), stopped=True, logprobs=np.zeros(3))], r"shape \(3,\) for 2 tokens"),
     ],
 )
@@ -255,12 +259,23 @@ def test_a_chain_of_prefixes_takes_one_sequence(monkeypatch):
     assert read == [32]
 
 
+def test_no_prefix_takes_no_sequence():
+    found = chained([])
+    assert (found.sequences, found.depths, len(found.places)) == ((), (), 0)
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [
         (lambda: FunctionPolicy(None, end_ids=[], vocab_size=4), "next_logprobs of type NoneType"),
         (lambda: FunctionPolicy(flat, end_ids=[], vocab_size=0), "vocab_size=0"),
         (lambda: FunctionPolicy(flat, end_ids=[4], vocab_size=4), "id 4 in end_ids, expected 0 to 3"),
+        (lambda: FunctionPolicy(flat, end_ids=[], vocab_size=True), "vocab_size=True"),
+        (lambda: FunctionPolicy(flat, end_ids=None, vocab_size=4), "end_ids=None, expected the ids"),
+        (lambda: FunctionPolicy(flat, end_ids=3, vocab_size=4), "end_ids=3, expected the ids"),
+        (lambda: FunctionPolicy(flat, end_ids="</s>", vocab_size=4), "end_ids='</s>'"),
+        (lambda: FunctionPolicy(flat, end_ids=np.array([1.5]), vocab_size=4), r"end_ids=array\(\[1\.5\]\)"),
+        (lambda: TOY.policy.next_logprobs([RAGGED]), r"found \[1, \[2\]\] for a prefix"),
         (lambda: ModelPolicy("Qwen/Qwen3-0.6B", [1]), "found str"),
         (lambda: ModelPolicy(tiny.model(0), []), "empty prompt"),
         (lambda: TOY.policy.next_logprobs([(4,)]), "id 4 in a prefix"),
@@ -276,3 +291,13 @@ def test_a_chain_of_prefixes_takes_one_sequence(monkeypatch):
 def test_bad_input_is_named(make, said):
     with pytest.raises(InvalidInputError, match=said):
         make()
+
+
+def test_the_log_probability_of_one_token_is_that_of_the_whole_row(monkeypatch):
+    policy = qwen_policy()
+    rows = policy.next_logprobs(PREFIXES)
+    tokens = np.arange(len(PREFIXES)) % policy.vocab_size
+    monkeypatch.setattr("opd_widgets.diagnosis.policies.model_policy.BLOCK_BYTES", 16 * policy.vocab_size)  # 2 rows
+    found = policy.logprobs_of(PREFIXES, tokens)
+    np.testing.assert_allclose(found, rows[np.arange(len(tokens)), tokens], atol=1e-5)  # the head is in float32
+    assert policy.logprobs_of([], tokens[:0]).shape == (0,)

@@ -188,3 +188,20 @@ TOY = Toy(1, 4, 4).policy
 def test_bad_input_is_named(make, said):
     with pytest.raises(InvalidInputError, match=said):
         make()
+
+
+def test_nothing_is_compared_where_there_are_too_few_candidates():
+    student, teacher = (ModelPolicy(tiny.model(seed), PROMPT) for seed in (0, 1))
+    every = read_nodes(student, {"t": teacher}, PREFIXES, 0.05)
+    counts = every.used.sum(axis=1)
+    few = counts < counts.max()
+    some = read_nodes(student, {"t": teacher}, PREFIXES, 0.05, fewest=int(counts.max()))
+    assert few.any()
+    assert not few.all()
+    for name in ("tokens", "student_logp", "teacher_logp"):
+        np.testing.assert_array_equal(getattr(some, name), getattr(every, name))
+    for name in ("student_entropy", "teacher_entropy", *reading.DIVERGENCES):
+        found, expected = getattr(some, name), getattr(every, name)
+        np.testing.assert_allclose(found[~few], expected[~few], atol=1e-12)
+        assert np.isnan(found[few]).all()
+        assert not np.isnan(expected).any()

@@ -172,6 +172,14 @@ def test_what_is_known_of_the_likeliest():
     np.testing.assert_array_equal(found, [[-3.0, np.nan, np.nan, -0.1]])
 
 
+def test_of_no_node_nothing_is_asked():
+    with served() as (policy, stub):
+        found = policy.likeliest([], 0.02)
+        assert found.at(np.zeros((0, 2), np.int64)).shape == (0, 2)
+        assert policy.logprobs_at([], np.zeros((0, 2), np.int64), found).shape == (0, 2)
+        assert not stub.requests
+
+
 def test_continuations_come_from_the_server():
     with served(most=20) as (policy, _):
         drawn = policy.sample([(7, 9), (7, 1), (30,)], seeds=[1, 2, 3], max_new_tokens=[4, 4, 0])

@@ -113,3 +113,15 @@ def test_what_does_not_fit_together_is_refused(tmp_path):
     np.savez(tmp_path / "rollouts-0000-0000.npz", **arrays)
     with pytest.raises(ReadError, match=r"rollouts-0000-0000\.npz .* is damaged: found rows of 10 values"):
         ledger.read()
+
+
+def test_prefixes_that_are_read_share_their_numbers(tmp_path):
+    ledger = Ledger(tmp_path)
+    ids = (70_000, 5, 70_000)
+    ledger.write_manifest({})
+    ledger.decide([Request(0, ids, index, np.zeros(3, np.float32)) for index in range(2)], 2, {})
+    again = Ledger(tmp_path)
+    again.read()
+    one, other = again.decisions[0].requests
+    assert one.prefix == other.prefix == ids
+    assert one.prefix[0] is other.prefix[2]

@@ -37,10 +37,12 @@ def test_what_a_rollout_costs_and_where_one_is_worth_it():
     rows = {(): SAME, (1,): SAME, (9,): SAME}
     given = evidence(rows, [rollout((1, 1, 5, 5, 5)), rollout((1, 1, 5)), rollout((2,)), rollout((1, 1, 6), start=2)])
     market = Market(given)
-    # behind 1: ends at 5, 3 and 3; the 2 ends at once; nothing passed 1, 2 nor the 9
-    everything = np.mean([5, 3, 1, 3])
-    behind_1, deeper = np.mean([5, 3, 3]) - 1, np.mean([5, 3, 3]) - 2
-    np.testing.assert_allclose(market.cost, [[behind_1, 1], [deeper, deeper], [everything - 2, everything - 2]])
+    # Behind 1, 8 tokens are left to three rollouts, behind 1 1 only 5; the 2 ends at once and says nothing; nothing
+    # passed 1, 2 nor the 9. A mean is held back by 5 rollouts: of all, 3 long; of those that go on; of the node.
+    going_on = np.array([(8 + 5 * 3) / (3 + 5), (5 + 5 * 3) / (3 + 5)])
+    first, deeper = (8 + 5 * going_on[0]) / (3 + 5), (5 + 5 * going_on[1]) / (3 + 5)
+    behind_1, behind_1_1 = (8 + 5 * first) / (3 + 5), (5 + 5 * deeper) / (3 + 5)
+    np.testing.assert_allclose(market.cost, [[behind_1, first], [behind_1_1, deeper], [going_on[1], going_on[1]]])
     np.testing.assert_array_equal(market.open, [[True, False], [True, True], [True, True]])
     np.testing.assert_array_equal(market.targeted, [[0, 0], [1, 0], [0, 0]])
     np.testing.assert_array_equal(market.depth, [0, 1, 1])
@@ -191,3 +193,11 @@ def test_width_and_even_are_no_less_than_what_they_are_given_more_tokens():
     for name in ("even", "width"):
         totals = [sum(order.count for order in STRATEGIES[name](given, tokens, 0)) for tokens in (10.0, 100.0, 400.0)]
         assert all(a < b for a, b in pairwise(totals))
+
+
+def test_an_end_close_by_does_not_make_the_other_candidates_look_cheap():
+    rows = {(): {1: (0.2, 0.2), 2: (0.8, 0.8), 3: (0.1, 0.1)}}
+    long, short = [rollout((1, *[5] * 99))] * 20, [rollout((2,))] * 80
+    cost = Market(evidence(rows, [*long, *short])).cost
+    assert cost[0, 0] == pytest.approx(99, rel=0.1)
+    assert cost[0, 2] > 70  # the mean over all rollouts is 20

@@ -56,10 +56,11 @@ def test_the_interval_is_over_questions_and_draws(readings):
     parts = [(draws, measured["reverse_kl"]) for draws, measured in (nodes_of(one, 1) for one in readings)]
     parts = [one for one in parts if len(one[0])]
     found = []
-    for draw, times in enumerate(resampled(len(parts), 25, SETTINGS.seed, 25)[:, 0].astype(int)):
-        taken = [part for part, n in zip(parts, times, strict=True) for _ in range(n)]
-        cosine = np.concatenate([one[:, draw] for one, _ in taken])
-        found.append(spearmanr(cosine, np.concatenate([value[:, draw] for _, value in taken])).statistic)
+    for draw, replicates in enumerate(resampled(len(parts), 25, SETTINGS.seed, 200).astype(int)):
+        for times in replicates:
+            taken = [part for part, n in zip(parts, times, strict=True) for _ in range(n)]
+            cosine = np.concatenate([one[:, draw] for one, _ in taken])
+            found.append(spearmanr(cosine, np.concatenate([value[:, draw] for _, value in taken])).statistic)
     assert (row.spearman_low, row.spearman_high) == pytest.approx(tuple(np.quantile(found, [0.05, 0.95])))
     assert row.n_questions == len(parts)
 
@@ -83,3 +84,13 @@ def test_a_measure_that_is_not_known_is_left_out(readings):
     assert table.loc["t0", "reverse_kl"].n_nodes == 0
     assert np.isnan(table.loc["t0", "reverse_kl"].spearman)
     assert table.loc["t0", "jsd"].n_nodes > 0
+
+
+def test_with_one_draw_questions_still_make_an_interval(readings):
+    settings = DiagnosisSettings(draws=1)
+    table = correlations([Reading.of(one.evidence, settings) for one in readings], settings)
+    known = table.dropna()
+    assert len(known) == len(table)
+    for name in ("spearman", "pearson"):
+        assert (known[f"{name}_low"] < known[name]).all()
+        assert (known[name] < known[f"{name}_high"]).all()

@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from opd_widgets.diagnosis.drawn import Drawn
 from opd_widgets.diagnosis.estimate.fit import fit
 from opd_widgets.diagnosis.evidence import Evidence
 from opd_widgets.diagnosis.settings import DiagnosisSettings
 from opd_widgets.diagnosis.tables.permuted import null_of, permuted
+from opd_widgets.errors import InvalidInputError
 from tests.diagnosis.chains import Chain
 
 
@@ -72,3 +74,9 @@ def test_the_same_seed_makes_the_same_null():
 def test_no_rollout_is_no_fault():
     evidence = Evidence("q", Chain(3).nodes([()]), ())
     assert null_of(evidence, DiagnosisSettings()).rollouts == ()
+
+
+@pytest.mark.parametrize("seed", [-1, 0.5])
+def test_a_seed_that_is_none_is_refused(seed):
+    with pytest.raises(InvalidInputError, match=f"found seed={seed} for the permutation"):
+        null_of(Evidence("q", Chain(3).nodes([()]), ()), DiagnosisSettings(), seed)

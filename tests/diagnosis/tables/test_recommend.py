@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -145,3 +146,21 @@ def test_it_says_what_the_summary_says():
             said: Any = table.loc[(teacher, on)]
             expected = [row[f"mean_cosine{end}"] for end in ("", "_low", "_high")]
             assert [said["mean_cosine"], said["low"], said["high"]] == pytest.approx(expected)
+
+
+def test_teachers_that_gain_the_same_share_what_is_sure():
+    rng = np.random.default_rng(3)
+    draws = rng.normal(0.3, 0.1, (8, 1, 100))
+    tallies = [tally(np.repeat(one, 2, axis=0), np.repeat(one, 2, axis=0)) for one in draws]
+    rounding = np.array([[0.0], [1e-13]])
+    for off in (np.zeros((2, 1)), rounding, -rounding):
+        made = [replace(one, sums=one.sums + off[None, None, :, None]) for one in tallies]
+        found = recommend(made, ["a", "b"], SETTINGS)
+        assert found.p_best == pytest.approx(0.5, abs=0.01)
+        assert found.table.p_best.tolist() == pytest.approx([0.5, 0, 0.5, 0, 0], abs=0.01)
+        assert f"next comes {'b' if found.teacher == 'a' else 'a'} (0.50)" in found.text
+
+
+def test_where_nothing_is_gained_none_is_best():
+    found = recommend([tally([0.0, -0.1], [0.0, -0.1]) for _ in range(3)], ["a", "b"], SETTINGS)
+    assert found.table.p_best.tolist() == [0, 0, 0, 0, 1]

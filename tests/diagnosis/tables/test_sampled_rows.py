@@ -183,8 +183,9 @@ def test_rollouts_that_were_forced_past_the_node_are_not_held_out_ones(evidence)
 def test_dr_grpo_refuses_rollouts_that_made_the_estimate(evidence):
     with pytest.raises(InvalidInputError, match="found 2 held-out rollouts, the first at 1"):
         dr_grpo_rows(evidence, SETTINGS, [*held_out(1), *evidence.rollouts[:2]], 4)
-    with pytest.raises(InvalidInputError, match="group=1"):
-        dr_grpo_rows(evidence, SETTINGS, held_out(4), 1)
+    for group in (1, 2.5):
+        with pytest.raises(InvalidInputError, match=f"group={group}"):
+            dr_grpo_rows(evidence, SETTINGS, held_out(4), group)
 
 
 def test_none_held_out(evidence):
