@@ -255,10 +255,12 @@ def test_a_served_student_is_diagnosed_as_a_local_one(remote, lab):
         assert len(shared) > 1
         for one, other in shared:
             assert set(served.nodes.tokens[one].tolist()) - {-1} == set(local.nodes.tokens[other].tolist()) - {-1}
-            found = dict(zip(served.nodes.tokens[one].tolist(), served.nodes.student_logp[one], strict=True))
-            wanted = dict(zip(local.nodes.tokens[other].tolist(), local.nodes.student_logp[other], strict=True))
+            found = dict(zip(served.nodes.tokens[one].tolist(), served.nodes.student_logp[one].tolist(), strict=True))
+            wanted = dict(
+                zip(local.nodes.tokens[other].tolist(), local.nodes.student_logp[other].tolist(), strict=True)
+            )
             for token in set(wanted) - {-1}:
                 assert found[token] == pytest.approx(wanted[token], abs=TOLERANCE)
-    teacher, other = (result.summary().set_index(["teacher", "outcome"])["mean_cosine"] for result in results)
-    assert float(teacher["Teacher", "all"]) > float(teacher["Self-1C", "all"])
-    assert float(other["Teacher", "all"]) > float(other["Self-1C", "all"])
+    for result in results:
+        nodes = result.nodes
+        assert set(nodes[nodes.verdict == ""].teacher) == {"Teacher", "Self-1C"}

@@ -37,11 +37,12 @@ def best_by_question(
     columns = ["question", *(column.format(name) for column in RANKED), "n_nodes"]
     if not tallies or not teachers:
         return pd.DataFrame(columns=columns)
-    draws, nodes = [], []
+    draws, middle, nodes = [], [], []
     for one in Cells.of(tallies, ("teacher",)).split():
         draws.append(one.means()[name][0, :, 0])
+        middle.append(one.centre()[name][0, :, 0])
         nodes.append(one.counts[0, 0, 0, :, 0])
-    found = ranked(np.stack(draws), teachers, settings, name)
+    found = ranked(np.stack(draws), teachers, settings, name, np.stack(middle))
     best = np.maximum(found.pop("place"), 0)
     table: dict[str, Any] = {"question": list(questions), **found}
     table["n_nodes"] = np.where(found["n_teachers"] > 0, np.stack(nodes)[np.arange(len(best)), best], 0)
@@ -75,7 +76,11 @@ def best_by_node(
 
 
 def ranked(
-    draws: NDArray[np.float64], teachers: Sequence[str], settings: DiagnosisSettings, name: str
+    draws: NDArray[np.float64],
+    teachers: Sequence[str],
+    settings: DiagnosisSettings,
+    name: str,
+    centre: NDArray[np.float64] | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Return who is best in each of N comparisons, by joint draws.
 
@@ -84,13 +89,14 @@ def ranked(
         teachers: T names; the first of those that are equal wins.
         settings: level of the intervals.
         name: of what is compared.
+        centre: [N, T], the values themselves where they are not the means of their draws.
 
     Returns:
         The columns `RANKED` and "place", the winner's among the teachers, -1 where nothing is defined; [N] each.
 
     """
     rows = np.arange(len(draws))
-    middle = mean(draws)
+    middle = mean(draws) if centre is None else centre
     known = ~np.isnan(middle)
     order = np.argsort(-np.where(known, middle, -np.inf), axis=1, kind="stable")
     best, some = order[:, 0], known.any(axis=1)
@@ -101,7 +107,7 @@ def ranked(
     top = np.isfinite(filled) & (filled >= filled.max(axis=1, keepdims=True) - EQUAL)
     share = np.where(top.any(axis=1, keepdims=True), top / np.maximum(top.sum(axis=1, keepdims=True), 1), np.nan)
     lead = np.where(two[:, None], draws[rows, best] - draws[rows, second], np.nan)
-    ends = zip(("", "_low", "_high"), (mean(lead), *quantiles(lead, settings.tails)), strict=True)
+    ends = zip(("", "_low", "_high"), (_lead(lead, centre, best, second), *quantiles(lead, settings.tails)), strict=True)
     low, high = quantiles(draws[rows, best], settings.tails)
     with np.errstate(invalid="ignore"):
         tied = known & (np.where(known, middle, -np.inf) >= middle[rows, best][:, None] - EQUAL)
@@ -118,3 +124,17 @@ def ranked(
         f"{name}_runner_up": np.where(two, middle[rows, second], np.nan),
         **{f"lead{end}": values for end, values in ends},
     }
+
+
+def _lead(
+    lead: NDArray[np.float64],
+    centre: NDArray[np.float64] | None,
+    best: NDArray[np.int64],
+    second: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Return the lead, [N]: the mean of its draws, [N, D], or that of the values themselves; NaN without a second."""
+    middle = mean(lead)
+    if centre is None:
+        return middle
+    rows = np.arange(len(centre))
+    return np.where(np.isnan(middle), np.nan, centre[rows, best] - centre[rows, second])

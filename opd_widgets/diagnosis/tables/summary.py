@@ -11,7 +11,7 @@ import numpy as np
 from opd_widgets.diagnosis.tables.bootstrap import resampled, totals
 from opd_widgets.diagnosis.tables.quantiles import quantiles
 from opd_widgets.diagnosis.tables.ratios import ratio
-from opd_widgets.diagnosis.tables.tally import ALL, BY_OUTCOME, SUMS, bin_name
+from opd_widgets.diagnosis.tables.tally import ALL, BY_OUTCOME, SUMS, Aggregate, bin_name
 from opd_widgets.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -34,43 +34,38 @@ class Cells:
 
     Args:
         counts: [Q, 4, O, T, G], nodes by kind.
-        weight: [Q, O, T, G], rollouts behind the nodes with an alignment.
-        inside: [Q, O, T, G], rollouts behind these and those without a signal.
-        sums: [Q, 5, O, T, G, D], draws of the weighted sums.
+        middle: posterior means weighed by plain counts: weights [Q, O, T, G, 1], sums [Q, 5, O, T, G, 1].
+        draws: of P_succ and of the rollouts' weights together, the same with D last.
 
     """
 
     counts: NDArray[np.int64]
-    weight: NDArray[np.float64]
-    inside: NDArray[np.float64]
-    sums: NDArray[np.float64]
+    middle: Aggregate
+    draws: Aggregate
 
     @classmethod
     def of(cls, tallies: Sequence[Tally], by: Sequence[str]) -> Cells:
         """Stack the tallies of questions and sum over depth, or over outcomes, unless they are in `by`."""
         outcomes = slice(None) if "outcome" in by else slice(BY_OUTCOME.index(ALL), None)
+        apart = "depth" in by
         counts = np.stack([tally.counts[:, outcomes] for tally in tallies])
-        weight = np.stack([tally.weight[outcomes] for tally in tallies])
-        inside = np.stack([tally.inside[outcomes] for tally in tallies])
-        sums = np.stack([tally.sums[:, outcomes] for tally in tallies])
-        if "depth" in by:
-            return cls(counts, weight, inside, sums)
         return cls(
-            counts.sum(-1, keepdims=True),
-            weight.sum(-1, keepdims=True),
-            inside.sum(-1, keepdims=True),
-            sums.sum(-2, keepdims=True),
+            counts if apart else counts.sum(-1, keepdims=True),
+            _stacked([tally.middle for tally in tallies], outcomes, by_depth=apart),
+            _stacked([tally.draws for tally in tallies], outcomes, by_depth=apart),
         )
 
     def split(self) -> Iterator[Cells]:
         """Yield each question by itself."""
         for q in range(len(self.counts)):
             one = slice(q, q + 1)
-            yield Cells(self.counts[one], self.weight[one], self.inside[one], self.sums[one])
+            parts = (Aggregate(part.weight[one], part.inside[one], part.sums[one]) for part in (self.middle, self.draws))
+            yield Cells(self.counts[one], *parts)
 
-    def centre(self) -> Cells:
-        """Return the same with the mean of each sum's draws alone."""
-        return Cells(self.counts, self.weight, self.inside, self.sums.mean(axis=-1, keepdims=True))
+    def centre(self) -> dict[str, NDArray[np.float64]]:
+        """Return each mean, [O, T, G]; NaN where there is nothing to average."""
+        once = np.ones((1, 1, len(self.counts)))
+        return {name: values[..., 0] for name, values in _means(self.middle, once).items()}
 
     def means(self, times: NDArray[np.float64] | None = None) -> dict[str, NDArray[np.float64]]:
         """Return draws of each mean, [O, T, G, draws]; NaN where there is nothing to average.
@@ -79,17 +74,28 @@ class Cells:
             times: [D, N, Q], how often each question is in each replicate; None for once.
 
         """
-        once = np.ones((self.sums.shape[-1], 1, len(self.sums))) if times is None else times
-        weight, inside = totals(once, self.weight[..., None]), totals(once, self.inside[..., None])
-        sums = dict(zip(SUMS, totals(once, self.sums), strict=True))
-        spread = np.where(weight > 0, sums["range"], 0.0)
-        # the spread of one reading around the value of another may reach a little past what a mean can be
-        return {
-            "mean_cosine": np.clip(ratio(sums["cosine"], weight), -1.0, 1.0),
-            "share_positive": np.clip(ratio(sums["positive"], weight), 0.0, 1.0),
-            "weighted_cosine": np.clip(ratio(sums["weighted_cosine"], spread), -1.0, 1.0),
-            "mean_teacher_advantage": ratio(sums["gain"], inside),
-        }
+        once = np.ones((self.draws.sums.shape[-1], 1, len(self.counts)))
+        return _means(self.draws, once if times is None else times)
+
+
+def _stacked(parts: Sequence[Aggregate], outcomes: slice, *, by_depth: bool) -> Aggregate:
+    weight = np.stack([one.weight[outcomes] for one in parts])
+    inside = np.stack([one.inside[outcomes] for one in parts])
+    sums = np.stack([one.sums[:, outcomes] for one in parts])
+    return Aggregate(*(one if by_depth else one.sum(-2, keepdims=True) for one in (weight, inside, sums)))
+
+
+def _means(found: Aggregate, times: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+    weight, inside = totals(times, found.weight), totals(times, found.inside)
+    sums = dict(zip(SUMS, totals(times, found.sums), strict=True))
+    spread = np.where(weight > 0, sums["range"], 0.0)
+    # the spread of one reading around the value of another may reach a little past what a mean can be
+    return {
+        "mean_cosine": np.clip(ratio(sums["cosine"], weight), -1.0, 1.0),
+        "share_positive": np.clip(ratio(sums["positive"], weight), 0.0, 1.0),
+        "weighted_cosine": np.clip(ratio(sums["weighted_cosine"], spread), -1.0, 1.0),
+        "mean_teacher_advantage": ratio(sums["gain"], inside),
+    }
 
 
 def summarise(
@@ -140,13 +146,13 @@ def _rows(
     """Yield each row with its place by each key; a depth at which there is no node has none."""
     n = len(cells.counts)
     found: dict[str, NDArray[np.float64]] = {}
-    times = None if n == 1 else resampled(n, cells.sums.shape[-1], settings.seed)
-    middle, spread = cells.centre().means(), cells.means(times)
+    times = None if n == 1 else resampled(n, cells.draws.sums.shape[-1], settings.seed)
+    middle, spread = cells.centre(), cells.means(times)
     for name in MEANS:
         low, high = quantiles(spread[name], settings.tails)
-        found |= {name: middle[name][..., 0], f"{name}_low": low, f"{name}_high": high}
-    counts, weight = cells.counts.sum(axis=0), cells.weight.sum(axis=0)
-    scored, inside = ((part > 0).sum(axis=0) for part in (cells.weight, cells.inside))
+        found |= {name: middle[name], f"{name}_low": low, f"{name}_high": high}
+    counts, weight = cells.counts.sum(axis=0), cells.middle.weight.sum(axis=0)[..., 0]
+    scored, inside = ((part[..., 0] > 0).sum(axis=0) for part in (cells.middle.weight, cells.middle.inside))
     some = np.where(scored > 0, scored, inside)
     for o, t, g in np.ndindex(weight.shape):
         if "depth" in by and not counts[:, o, t, g].any():
