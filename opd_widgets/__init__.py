@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from opd_widgets.diagnosis.result import Diagnosis
     from opd_widgets.diagnosis.run.stored import load_diagnosis
     from opd_widgets.diagnosis.settings import DiagnosisSettings
+    from opd_widgets.diagnosis.spending import strategies as spending
     from opd_widgets.errors import OpdError
     from opd_widgets.measures import gradients
     from opd_widgets.measures.signal import SignalSettings
@@ -91,6 +92,7 @@ _HOME = {
     "score": "scoring.score",
     "scores_from_tracks": "scoring.from_tracks",
     "score_to": "scoring.run",
+    "spending": "diagnosis.spending.strategies",
     "verifiers": "diagnosis.verifiers",
     "with_answers": "data.answers",
     "write_page": "widgets.page",
@@ -102,6 +104,7 @@ _MODULES = (
     "contexts",
     "demo",
     "gradients",
+    "spending",
     "verifiers",
 )
 
@@ -145,6 +148,7 @@ __all__ = [
     "score",
     "score_to",
     "scores_from_tracks",
+    "spending",
     "verifiers",
     "with_answers",
     "write_page",

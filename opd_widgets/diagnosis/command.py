@@ -88,6 +88,9 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--spending", choices=list(STRATEGIES), default="width", help="where rollouts go (width)")
     parser.add_argument("--estimator", choices=list(ESTIMATORS), default="backup", help="of P_succ (backup)")
+    parser.add_argument(
+        "--min-visits", type=int, metavar="N", help="rollouts that a token of the support needs (backup 1, others 20)"
+    )
     parser.add_argument("--loss", choices=list(LOSSES), default="reverse_kl", help="of the distillation (reverse_kl)")
     parser.add_argument("--device", help="cpu, cuda, cuda:1 or mps (a GPU where there is one)")
     parser.add_argument("--dtype", help="float32, bfloat16 or float16 (the model's own on a GPU, float32 on a CPU)")
@@ -110,7 +113,9 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     specs = [TeacherSpec.parse(text) for text in given.teacher]
     verifier = verifier_of(given.verifier)
     questions = read_questions(given.questions)
-    settings = DiagnosisSettings(estimator=given.estimator, loss=given.loss, seed=given.seed)
+    settings = DiagnosisSettings(
+        estimator=given.estimator, loss=given.loss, min_visits=given.min_visits, seed=given.seed
+    )
     student, teachers = load_speakers(student_spec(given.student), specs, device=given.device, dtype=given.dtype)
     asked: dict[str, Any] = {
         "verifier": verifier,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from opd_widgets.data.question import Question
     from opd_widgets.diagnosis.run.cost import Cost
     from opd_widgets.diagnosis.settings import DiagnosisSettings
+    from opd_widgets.diagnosis.spending.strategies import Strategy
     from opd_widgets.diagnosis.tree import Prefix
     from opd_widgets.scoring.judging import Verifier
 
@@ -30,7 +31,7 @@ def diagnose(
     out: str | Path | None = None,
     initial: int | None = None,
     max_new_tokens: int | None = None,
-    spending: str = "width",
+    spending: str | Strategy = "width",
     settings: DiagnosisSettings | None = None,
     important: float = 0.02,
     held_out: int = 0,
@@ -74,7 +75,8 @@ def diagnose(
             quarter of it, 8 to 200. A run that is continued keeps its number, or takes a larger one.
         max_new_tokens: the longest response; one cut there is truncated, and not correct. By default 512, or what
             student and teachers all have room for; a run that goes on keeps its own.
-        spending: "width" (where intervals of the reverse KL's alignment shrink most), "even" or "paper".
+        spending: "width" (where intervals of the reverse KL's alignment shrink most), "even" or "paper"; or one
+            with other parameters, or of your own: see `opd.spending`.
         settings: estimator, loss, interval level and so on; see `DiagnosisSettings`. They can be changed afterwards:
             `result.with_settings(...)`.
         important: least probability, under the student or any teacher, of a token worth weighing.

@@ -34,7 +34,7 @@ def about(
         "pieces": _pieces(state),
         "budget": state.plan.budget,
         "seed": state.drawer.seed,
-        "spending": state.plan.spending,
+        "spending": state.strategy.name,
         "max_new_tokens": state.drawer.max_new_tokens,
         **counts(everything),
         "unverified_reasons": dict(state.ledger.reasons.most_common(3)),

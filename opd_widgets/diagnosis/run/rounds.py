@@ -27,7 +27,7 @@ from opd_widgets.diagnosis.run.identity import same
 from opd_widgets.diagnosis.run.initial_nodes import nodes_on
 from opd_widgets.diagnosis.run.ledger_records import Batch, NodesRead
 from opd_widgets.diagnosis.run.requests import HELD_OUT, Request
-from opd_widgets.diagnosis.spending.strategies import STRATEGIES, Strategy
+from opd_widgets.diagnosis.spending.strategies import Strategy, named
 from opd_widgets.diagnosis.tree import passing
 from opd_widgets.errors import InvalidInputError
 
@@ -70,7 +70,7 @@ class Plan:
     budget: int
     initial: int | None
     held_out: int = 0
-    spending: str = "width"
+    spending: str | Strategy = "width"
     rounds: int = 24
     batch_rows: int = 512
     important: float = 0.02
@@ -135,7 +135,7 @@ class Rounds:
     @cached_property
     def strategy(self) -> Strategy:
         """Where the next rollouts go."""
-        return STRATEGIES[self.plan.spending]
+        return named(self.plan.spending)
 
     def evidence(self, question: int) -> Evidence:
         """Return what is known of a question now."""
@@ -285,7 +285,7 @@ class Rounds:
     def _decides(self) -> dict[str, str]:
         """What a targeted round depends on beside the rollouts."""
         keys = json.dumps([read.key for _, read in sorted(self.ledger.nodes.items())])
-        return {"spending": self.plan.spending, "nodes": hashlib.blake2b(keys.encode(), digest_size=8).hexdigest()}
+        return {"spending": self.strategy.name, "nodes": hashlib.blake2b(keys.encode(), digest_size=8).hexdigest()}
 
     def _read_nodes(self) -> None:
         """Ask student and teachers about the nodes on the initial rollouts.
@@ -336,7 +336,7 @@ class Rounds:
 
     def _orders(self, question: int, tokens: float) -> Iterator[Request]:
         evidence = self.evidence(question)
-        for order in self.strategy(evidence, tokens, len(evidence.rollouts)):
+        for order in self.strategy.plan(evidence, tokens, len(evidence.rollouts)):
             before = self._next[_key("", question, evidence.after(order.node, order.column))]
             for index in range(order.count):
                 yield self._behind(question, order.node, order.column, before + index)

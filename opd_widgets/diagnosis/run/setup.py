@@ -19,7 +19,7 @@ from opd_widgets.diagnosis.run.progress import Progress
 from opd_widgets.diagnosis.run.requests import Drawer
 from opd_widgets.diagnosis.run.rounds import Plan, Rounds
 from opd_widgets.diagnosis.settings import DiagnosisSettings
-from opd_widgets.diagnosis.spending.strategies import STRATEGIES
+from opd_widgets.diagnosis.spending.strategies import Strategy, named
 from opd_widgets.errors import InvalidInputError, LengthLimitError
 from opd_widgets.scoring.judging import Judge
 from opd_widgets.scoring.sample import DEFAULT_NEW_TOKENS, checked_questions
@@ -115,7 +115,7 @@ def setup(
     out: str | Path | None = None,
     initial: int | None = None,
     max_new_tokens: int | None = None,
-    spending: str = "width",
+    spending: str | Strategy = "width",
     settings: DiagnosisSettings | None = None,
     important: float = 0.02,
     held_out: int = 0,
@@ -198,9 +198,7 @@ def _check(plan: Plan, seed: object, verifier: object, timeout: Any) -> None:
     if not isinstance(seed, int | np.integer) or not _whole(seed) or seed < 0:
         msg = f"found seed={seed!r}, expected a whole number of at least 0"
         raise InvalidInputError(msg)
-    if plan.spending not in STRATEGIES:
-        msg = f"found spending={plan.spending!r}, expected one of {', '.join(STRATEGIES)}"
-        raise InvalidInputError(msg)
+    named(plan.spending)
     if not isinstance(important, float | int) or not 0 < important < 1:
         msg = f"found important={important!r}, expected a probability between 0 and 1, such as 0.02"
         raise InvalidInputError(msg)

@@ -27,21 +27,22 @@ N_MIN = 100
 FIRST_WINDOW = 50
 
 
-def paper(evidence: Evidence, tokens: float, n_min: int = N_MIN) -> list[Order]:
+def paper(evidence: Evidence, tokens: float, n_min: int = N_MIN, first_window: int = FIRST_WINDOW) -> list[Order]:
     """Return orders for about so many tokens.
 
     Args:
         evidence: nodes and rollouts so far.
         tokens: to spend now.
         n_min: visits that fill a candidate.
+        first_window: tokens of the first window; each further one is twice as deep.
 
     """
     market = Market(evidence)
-    window = np.floor(np.log2(market.depth / FIRST_WINDOW + 1)).astype(np.int64)
+    window = np.floor(np.log2(market.depth / first_window + 1)).astype(np.int64)
     spent = np.zeros(int(window.max(initial=0)) + 1)
     for drawn in evidence.rollouts:
         if drawn.start:
-            spent[min(int(np.log2((drawn.start - 1) / FIRST_WINDOW + 1)), len(spent) - 1)] += drawn.generated
+            spent[min(int(np.log2((drawn.start - 1) / first_window + 1)), len(spent) - 1)] += drawn.generated
     lists = {int(one): _needs(evidence, market, np.flatnonzero(window == one), n_min) for one in np.unique(window)}
     made, ordered = [], 0.0
     while lists and ordered < tokens:

@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 from opd_widgets.diagnosis.estimate.fit import Fit, fit
+from opd_widgets.diagnosis.spending import strategies
 from opd_widgets.diagnosis.spending.even import even
 from opd_widgets.diagnosis.spending.order import Market, Order, orders
 from opd_widgets.diagnosis.spending.paper import paper
-from opd_widgets.diagnosis.spending.strategies import STRATEGIES
 from opd_widgets.diagnosis.spending.width import width
+from opd_widgets.errors import InvalidInputError
 from tests.diagnosis.chains import Chain
 from tests.diagnosis.handmade import evidence, rollout
+from tests.diagnosis.toy_run import QUESTIONS, run
 
 SAME = {1: (0.5, 0.5), 2: (0.5, 0.5)}
 FAR = {1: (0.5, 0.9), 2: (0.5, 0.1)}
@@ -48,27 +50,27 @@ def test_what_a_rollout_costs_and_where_one_is_worth_it():
     np.testing.assert_array_equal(market.depth, [0, 1, 1])
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("name", strategies.STRATEGIES)
 def test_what_ends_a_response_is_never_ordered(name):
     rows = {(): {1: (0.4, 0.6), 2: (0.3, 0.2), 3: (0.3, 0.2)}}
     given = evidence(rows, [rollout((1, 5, 5), 1), rollout((2,), 0), rollout((2,), 0, start=1), rollout((3, 5), 0)])
-    found = STRATEGIES[name](given, 200.0, 0)
+    found = strategies.named(name).plan(given, 200.0, 0)
     assert {order.column for order in found} <= {0, 2}
     assert found
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("name", strategies.STRATEGIES)
 @pytest.mark.parametrize("tokens", [1.0, 40.0, 300.0])
 def test_an_allowance_is_kept_to_within_one_rollout(name, tokens):
     given = Chain(1).evidence(initial=30, forced=1)
-    found = STRATEGIES[name](given, tokens, 0)
+    found = strategies.named(name).plan(given, tokens, 0)
     assert tokens <= price(found, given) <= tokens + Market(given).cost.max()
-    assert found == STRATEGIES[name](given, tokens, 0)
+    assert found == strategies.named(name).plan(given, tokens, 0)
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("name", strategies.STRATEGIES)
 def test_with_nothing_open_nothing_is_ordered(name):
-    assert not STRATEGIES[name](evidence({(): SAME}, [rollout((1,), 1), rollout((2,), 0)]), 100.0, 0)
+    assert not strategies.named(name).plan(evidence({(): SAME}, [rollout((1,), 1), rollout((2,), 0)]), 100.0, 0)
 
 
 def test_even_fills_those_with_the_fewest_targeted_rollouts():
@@ -191,7 +193,10 @@ def test_width_spends_less_on_one_candidate_the_more_visits_it_has():
 def test_width_and_even_are_no_less_than_what_they_are_given_more_tokens():
     given = Chain(2).evidence(initial=20, forced=1)
     for name in ("even", "width"):
-        totals = [sum(order.count for order in STRATEGIES[name](given, tokens, 0)) for tokens in (10.0, 100.0, 400.0)]
+        totals = [
+            sum(order.count for order in strategies.named(name).plan(given, tokens, 0))
+            for tokens in (10.0, 100.0, 400.0)
+        ]
         assert all(a < b for a, b in pairwise(totals))
 
 
@@ -201,3 +206,30 @@ def test_an_end_close_by_does_not_make_the_other_candidates_look_cheap():
     cost = Market(evidence(rows, [*long, *short])).cost
     assert cost[0, 0] == pytest.approx(99, rel=0.1)
     assert cost[0, 2] > 70  # the mean over all rollouts is 20
+
+
+def test_a_strategy_has_parameters_and_a_name_that_says_them():
+    assert strategies.paper().name == "paper"
+    assert strategies.paper(n_min=40).name == "paper(n_min=40, first_window=50)"
+    assert strategies.named("even").name == "even"
+    own = strategies.Strategy("nothing", lambda *_: [])
+    assert strategies.named(own) is own
+    for bad, says in ((lambda: strategies.paper(n_min=0), "n_min=0"), (lambda: strategies.named("best"), "'best'")):
+        with pytest.raises(InvalidInputError, match=says):
+            bad()
+
+
+def test_a_strategy_of_ones_own_is_asked_and_named_in_the_result():
+    asked = []
+
+    def plan(evidence, tokens, seed):
+        asked.append((evidence.question, tokens > 0, seed))
+        return [strategies.Order(0, 0, 2)] if len(asked) == 1 else []
+
+    result = run(spending=strategies.Strategy("first only", plan), questions=QUESTIONS[:1])
+    assert result.about["spending"] == "first only"
+    assert len(asked) == 2
+    once = [drawn for drawn in result.evidence[0].rollouts if drawn.start and drawn.generated]
+    assert len(once) == 2
+    filled = run(spending=strategies.paper(n_min=3), questions=QUESTIONS[:1], budget=20_000)
+    assert filled.about["generated_tokens"] < 20_000  # three visits each, and nothing is left to buy
