@@ -8,20 +8,20 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from opd_widgets.diagnosis.drawn import UNVERIFIED
-from opd_widgets.diagnosis.policies.policy_of import Speaker, policy_of
+from opd_widgets.diagnosis.policies.policy_of import Speaker
 from opd_widgets.diagnosis.reading import Reading
-from opd_widgets.diagnosis.run.along import advantages_along
 from opd_widgets.diagnosis.run.save import save_diagnosis
 from opd_widgets.diagnosis.settings import DiagnosisSettings
-from opd_widgets.diagnosis.tables import sampled_rows
 from opd_widgets.diagnosis.tables.best import best_by_node, best_by_question
 from opd_widgets.diagnosis.tables.candidate_table import CANDIDATE_COLUMNS, candidate_columns
 from opd_widgets.diagnosis.tables.correlations import correlations
 from opd_widgets.diagnosis.tables.crossfit import crossfit_sums
 from opd_widgets.diagnosis.tables.node_table import NODE_COLUMNS, node_columns
-from opd_widgets.diagnosis.tables.permuted import null_of
+from opd_widgets.diagnosis.tables.permuted import check_seed, null_of
 from opd_widgets.diagnosis.tables.recommend import Recommendation, recommend
 from opd_widgets.diagnosis.tables.result_text import as_text
+from opd_widgets.diagnosis.tables.sampled_rows import MinillmCost
+from opd_widgets.diagnosis.tables.sampled_tables import dr_grpo_table, minillm_table, minillm_total
 from opd_widgets.diagnosis.tables.selective import THRESHOLDS, selective
 from opd_widgets.diagnosis.tables.spelling import Spelling
 from opd_widgets.diagnosis.tables.summary import summarise
@@ -114,12 +114,16 @@ class Diagnosis:
         `verdict.verdicts`).
 
         `alignment` is the posterior median of the cosine, `alignment_low` and `alignment_high` the ends of its
-        interval, `alignment_mean` the posterior mean, `alignment_plugin` the cosine at the estimate of P_succ itself,
-        `p_positive` the probability that it is above 0, `single_sample` E_y[cos] of single-sample distillation at the
-        posterior mean of P_succ. They are NaN unless the verdict is "", so that a mean of a column takes in no node
-        that points outside its support: the median on K of such a node is in `alignment_on_support`.
-        `teacher_advantage` and `success_range`, posterior means with intervals, are there for nodes without a signal
-        too. `success` is V, the student's success from the node on: the posterior mean, over all candidates.
+        interval, `alignment_mean` the posterior mean, which may lie outside a narrow interval where a few draws point
+        the other way; `alignment_plugin` the cosine at the estimate of P_succ itself (`success_estimate` below): rough,
+        for "backup" now and then of the other sign than `alignment`, there to compare estimators with and not to be
+        read; `p_positive` the probability that it is above 0, `single_sample` E_y[cos] of single-sample distillation at
+        the posterior mean of P_succ; `ideal_norm` and `distillation_norm` the Euclidean norms of both gradients on K
+        there, for a cosine has no length: where a norm is next to nothing, so is what the node does. They are NaN
+        unless the verdict is "", so that a mean of a column takes in no node that points outside its support: the
+        median on K of such a node is in `alignment_on_support`. `teacher_advantage` and `success_range`, posterior
+        means with intervals, are there for nodes without a signal too. `success` is V, the student's success from the
+        node on: the posterior mean, over all candidates.
 
         `reverse_kl`, `forward_kl`, `jsd`, `student_entropy`, `teacher_entropy`: nats, over the whole vocabulary.
         `visits`, on-policy initial rollouts through the node, and of those `correct`, `incorrect`, `truncated` and
@@ -132,12 +136,14 @@ class Diagnosis:
         """One row a node, candidate and teacher, as a table of your own.
 
         Columns: `question`, `node`, `token_id`, `token` (its text, or the id), `teacher`; `visits`, rollouts that the
-        estimate counts; `in_support`; `success`, the estimate of P_succ by name (that of "backup" is without bias and
-        may lie a little outside 0 to 1; NaN without a visit); `success_mean`, `success_low`, `success_high`, of its
-        posterior; `success_if_wrong` and `success_if_right`, the estimate with all truncated and unverified rollouts
-        wrong or right; `student_logprob`, `teacher_logprob`, nats, not renormalised; `ideal_gradient` and
-        `distillation_gradient` at the posterior mean on K, NaN outside it, the ideal one also where no outcome on K
-        differs from another.
+        estimate counts; `in_support`; `success`, P_succ: for "backup" the posterior mean, for "on_policy" and "pooled"
+        the share of correct rollouts, NaN without a visit; `success_low`, `success_high` and `success_mean`, of the
+        posterior (a mean may lie outside, where a few draws are far from all others); `success_estimate`, the estimate
+        by name (that of "backup" is without bias and rougher: it may lie outside 0 to 1 and outside the interval; NaN
+        without a visit); `success_if_wrong` and `success_if_right`, what `success` would be with all truncated and
+        unverified rollouts wrong or right, and never on its other side; `student_logprob`, `teacher_logprob`, nats, not
+        renormalised; `ideal_gradient` and `distillation_gradient` at the posterior mean on K, NaN outside it, the ideal
+        one also where no outcome on K differs from another.
         """
         return self._candidate_table.copy()
 
@@ -154,8 +160,9 @@ class Diagnosis:
         `weight`, rollouts behind the counted nodes; `mean_cosine`, `share_positive` (above 0), `weighted_cosine` (by
         success range as well) and `mean_teacher_advantage`, each a posterior mean with `_low` and `_high`; `interval`,
         what these intervals hold. They come from replicates in which questions are drawn with replacement, each with
-        one posterior draw; with one question they say nothing about other questions. A dozen questions or fewer make
-        a bootstrap too narrow. A mean of nothing is NaN.
+        one draw of P_succ and of the weights: every initial rollout weighs anew (a Bayesian bootstrap), for which
+        nodes they pass, and how often, is chance too. With one question they say nothing about other questions. A
+        dozen questions or fewer make a bootstrap rough. A mean of nothing is NaN.
 
         Args:
             by: "teacher" and any of "outcome", "question", "depth"; depths in bins 0, 1, 2-3, 4-7, ... Without
@@ -174,7 +181,8 @@ class Diagnosis:
         node's alignment. Beware the winner's curse: the largest of several uncertain numbers is likely to be one that
         came out too large, so the winner's mean overstates what it would show on new rollouts, the more so at a node.
         Read `probability` first. The best of bad teachers is bad: look whether its interval lies above 0. Teachers are
-        compared over the nodes where each has an alignment, and these differ.
+        compared over the nodes where each has an alignment, and these differ. The mean ranks, as in `summary`; its
+        interval is of quantiles of draws, and where those are skewed and narrow the mean may lie outside.
 
         Columns: `question` (and `node`, `depth`, `prefix`); `n_teachers`, how many have a value; `teacher`; its
         `mean_cosine` or `alignment`, a posterior mean, with `_low` and `_high`; `probability`, the share of joint
@@ -199,7 +207,7 @@ class Diagnosis:
 
     def recommend(self) -> Recommendation:
         """Return which teacher or context to distil from, on which rollouts, and how sure that is; see `recommend`."""
-        return recommend(self._tallies, self.teachers, self.settings)
+        return recommend(self._tallies, self.teachers, self.settings, len(self.evidence))
 
     def selective(self, thresholds: Sequence[float] = THRESHOLDS, null_seed: int | None = None) -> pd.DataFrame:
         """Return what keeping nodes by their alignment would gain: an oracle, with its null; see `selective`."""
@@ -210,7 +218,20 @@ class Diagnosis:
         return correlations(self.readings, self.settings)
 
     def permuted(self, seed: int | None = None) -> Diagnosis:
-        """Return the null: the same tree with outcomes permuted over each question's distinct responses."""
+        """Return the null: the same tree with outcomes permuted over each question's distinct responses.
+
+        Over all rollouts a teacher's mean cosine is then by chance. Split by outcome it is no null of zero: a response
+        that was dealt "correct" lends its success to its own tokens, and is itself one of the correct rollouts. Hold
+        "correct" and "incorrect" against the same rows of the null, not against 0.
+
+        Args:
+            seed: of the permutation; that of the settings by default.
+
+        Raises:
+            InvalidInputError: a seed below 0, or no whole number.
+
+        """
+        check_seed(seed, self.settings)
         made = tuple(null_of(one, self.settings, seed) for one in self.evidence)
         return Diagnosis(made, self.settings, {**self.about, "notes": ["outcomes are permuted: a null"]})
 
@@ -223,25 +244,11 @@ class Diagnosis:
             InvalidInputError: there are none: `opd.diagnose(..., held_out=64)` draws them; or a group of fewer than 2.
 
         """
-        import pandas as pd
+        return dr_grpo_table(self.evidence, self.settings, self.held_out, group)
 
-        if not any(self.held_out.values()):
-            msg = (
-                "found no held-out rollouts, expected some of each question: opd.diagnose(..., held_out=64) draws them"
-            )
-            raise InvalidInputError(msg)
-        rows = [
-            sampled_rows.dr_grpo_rows(one, self.settings, self.held_out.get(one.question, ()), group)
-            for one in self.evidence
-            if len(one.nodes)
-        ]
-        return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=list(sampled_rows.DR_GRPO_COLUMNS))
-
-    def minillm_cost(self) -> sampled_rows.MinillmCost:
+    def minillm_cost(self) -> MinillmCost:
         """Return what `minillm` costs each teacher, over all questions."""
-        costs = [sampled_rows.minillm_cost(one) for one in self.evidence]
-        names = [one.name for one in fields(sampled_rows.MinillmCost)]
-        return sampled_rows.MinillmCost(**{name: sum(getattr(cost, name) for cost in costs) for name in names})
+        return minillm_total(self.evidence)
 
     def minillm(self, questions: Sequence[Question], student: Speaker, teachers: Mapping[str, Speaker]) -> pd.DataFrame:
         """Return the alignment of MiniLLM's gradient at each node, from the same tree.
@@ -258,25 +265,7 @@ class Diagnosis:
             InvalidInputError: a question or teacher of the diagnosis is missing, or unknown to it.
 
         """
-        import pandas as pd
-
-        asked = {one.id: one for one in questions}
-        lacking = [name for name in self.questions if name not in asked] + [
-            name for name in teachers if name not in self.teachers
-        ]
-        if lacking:
-            msg = f"found no {lacking[0]!r} on both sides, expected the questions of the diagnosis, and its teachers"
-            raise InvalidInputError(msg)
-        rows = []
-        for one in self.evidence:
-            if not len(one.nodes):  # nothing to read it for
-                continue
-            question = asked[one.question]
-            policies = {name: policy_of(who, question, student) for name, who in teachers.items()}
-            along = advantages_along(policy_of(student, question), policies, one.rollouts)
-            by_name = {name: [track[place] for track in along] for place, name in enumerate(policies)}
-            rows.append(sampled_rows.minillm_rows(one, self.settings, by_name))
-        return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=list(sampled_rows.MINILLM_COLUMNS))
+        return minillm_table(self.evidence, self.settings, questions, student, teachers)
 
     def save(self, folder: str | Path) -> Path:
         """Write the evidence to a new folder, which `opd.load_diagnosis` opens; held-out rollouts go with it.
@@ -335,7 +324,9 @@ class Diagnosis:
         shares = {"truncated": self.truncated_share, "unverified": self.unverified_share}
         heading = ", ".join([self._heading, *(f"{share:.1%} {name}" for name, share in shares.items() if share > 0)])
         notes = list(self.about.get("notes", ()))
-        return as_text(heading, self.summary(), self.best_teacher(), notes, self.settings.level)
+        return as_text(
+            heading, self.summary(), self.best_teacher(), notes, self.settings.level, asked=len(self.evidence)
+        )
 
     @property
     def _heading(self) -> str:

@@ -57,13 +57,16 @@ def by_outcome(result: Diagnosis, shuffled: Diagnosis) -> str:
 
 
 def differences(result: Diagnosis) -> np.ndarray:
-    """Replicates of the mean cosine on incorrect rollouts minus that on correct ones: [replicates, T + 1]."""
+    """Replicates of the mean cosine on incorrect rollouts minus that on correct ones: [replicates, T + 1].
+
+    Each with one draw of P_succ and of the rollouts' weights, the same ones above and below the line.
+    """
     tallies = result._tallies  # the sums behind summary(), of which the difference is made
     places = [BY_OUTCOME.index(name) for name in ("incorrect", "correct")]
-    sums = np.stack([one.sums[SUMS.index("cosine")].sum(axis=2) for one in tallies])[:, places]  # [Q, 2, T, D]
-    weight = np.stack([one.weight.sum(axis=2) for one in tallies])[:, places]  # [Q, 2, T]
+    sums = np.stack([one.draws.sums[SUMS.index("cosine")].sum(axis=2) for one in tallies])[:, places]  # [Q, 2, T, D]
+    weight = np.stack([one.draws.weight.sum(axis=2) for one in tallies])[:, places]  # [Q, 2, T, D]
     times = resampled(len(tallies), sums.shape[-1], result.settings.seed)
-    means = ratio(totals(times, sums), totals(times, weight[..., None]))  # [2, T, replicates]
+    means = ratio(totals(times, sums), totals(times, weight))  # [2, T, replicates]
     gap = (means[0] - means[1]).reshape(len(result.teachers), -1).T
     return np.column_stack([gap, gap.mean(axis=1)])
 

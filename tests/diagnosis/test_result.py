@@ -42,9 +42,12 @@ def test_two_tokens_by_hand():
     table = result.candidates
     assert tuple(table.columns) == CANDIDATE_COLUMNS
     assert table["visits"].tolist() == [4, 3]
-    assert table["success"].tolist() == table["success_mean"].tolist() == table["success_if_wrong"].tolist() == [1, 0]
+    for name in ("success", "success_mean", "success_estimate", "success_if_wrong", "success_if_right"):
+        assert table[name].tolist() == [1, 0]
     assert table["ideal_gradient"].tolist() == pytest.approx([0.75 * 0.25, -0.25 * 0.75])
     pull = 0.75 * (A - (0.75 * A + 0.25 * B))
+    norms = 0.75 * 0.25 * np.sqrt(2), abs(pull) * np.sqrt(2)
+    assert (row.ideal_norm, row.distillation_norm) == pytest.approx(norms)
     assert table["distillation_gradient"].tolist() == pytest.approx([pull, -pull])
 
 
@@ -62,7 +65,7 @@ def test_where_all_is_right_there_is_no_signal():
     assert means["correct"].mean_teacher_advantage == pytest.approx(0)
     assert means["incorrect"].n_undefined == 0
     assert np.isnan(means["incorrect"].mean_teacher_advantage)
-    assert (means["correct"].interval, means["incorrect"].interval) == ("posterior only: one question", "")
+    assert (means["correct"].interval, means["incorrect"].interval) == ("posterior and rollouts: one question", "")
     assert result.best_teacher()["teacher"].tolist() == [""]
     assert len(result.best_teacher(by="node")) == 0
 
@@ -81,7 +84,7 @@ def test_when_every_path_was_seen_the_tables_are_the_truth(seed):
         assert row.success == pytest.approx(truth[prefix].value, abs=1e-6)
     for row in rows(result.candidates):
         prefix = result.evidence[0].nodes.prefixes[row.node]
-        assert row.success_mean == pytest.approx(truth[prefix].success[row.token_id], abs=1e-6)
+        assert row.success == pytest.approx(truth[prefix].success[row.token_id], abs=1e-6)
         if not np.isnan(row.ideal_gradient):
             assert row.ideal_gradient == pytest.approx(truth[prefix].ideal[row.token_id], abs=1e-6)
         pull = truth[prefix].distill(toy.row(TEACHERS[row.teacher], prefix))[row.token_id]
@@ -122,6 +125,8 @@ def test_a_slow_loop_finds_the_same(estimator, min_visits, loss):
             central = gradients.node_alignment(student, teacher, middle, loss, kept, beta=0.3)
             np.testing.assert_allclose(here["ideal_gradient"].to_numpy()[kept], central.ideal, atol=1e-7)
             np.testing.assert_allclose(here["distillation_gradient"].to_numpy()[kept], central.distillation, atol=1e-9)
+            norms = [np.linalg.norm(one) for one in (central.ideal, central.distillation)]
+            np.testing.assert_allclose([row.ideal_norm, row.distillation_norm], norms, atol=1e-7)
             assert here["ideal_gradient"].notna().sum() == here["in_support"].sum() == len(kept)
         else:
             unscored_row(row, at, silent=reading.silent[row.node, t])
@@ -145,7 +150,7 @@ def scored_row(row, at):
 def unscored_row(row, at, *, silent):
     """A number that is none to average stands in no column that is averaged."""
     missing = [row.alignment, row.alignment_low, row.alignment_high, row.alignment_mean, row.alignment_plugin]
-    assert np.isnan([*missing, row.p_positive, row.single_sample]).all()
+    assert np.isnan([*missing, row.p_positive, row.single_sample, row.ideal_norm, row.distillation_norm]).all()
     gain = np.mean([one.teacher_advantage for one in at])
     if row.verdict == "no signal":
         assert row.teacher_advantage == pytest.approx(gain)
@@ -196,6 +201,29 @@ def test_bounds_hold_the_estimate_and_are_it_where_nothing_is_open():
         assert (table["success_if_wrong"] <= table["success"] + 1e-9).all()
         assert (table["success"] <= table["success_if_right"] + 1e-9).all()
         assert (table["success_if_right"] - table["success_if_wrong"]).max() > 0.1
+
+
+@pytest.mark.parametrize("estimator", ["pooled", "on_policy", "backup"])
+def test_success_is_what_its_interval_is_of(estimator):
+    evidence = sampled(Toy(4, vocab=4, depth=5), 80, 3, deepest=2)
+    result = Diagnosis((evidence,), DiagnosisSettings(estimator))
+    table, fitted = result.candidates, result.readings[0].fit
+    place = (
+        table["node"].to_numpy(),
+        [
+            evidence.nodes.tokens[node].tolist().index(token)
+            for node, token in zip(table["node"], table["token_id"], strict=True)
+        ],
+    )
+    np.testing.assert_array_equal(table["success_estimate"], fitted.success[place])
+    np.testing.assert_allclose(table["success_mean"], fitted.posterior[place].mean(axis=-1), atol=1e-6)
+    of = "success_mean" if estimator == "backup" else "success_estimate"
+    pd.testing.assert_series_equal(table["success"], table[of], check_names=False)
+    if estimator == "backup":
+        inside = table["success"].between(table["success_low"] - 1e-9, table["success_high"] + 1e-9)
+        rough = table["success_estimate"].between(table["success_low"] - 1e-9, table["success_high"] + 1e-9)
+        assert inside.mean() > 0.97
+        assert rough.mean() < inside.mean()
 
 
 def test_text_where_it_is_known_and_ids_where_not():
@@ -290,6 +318,27 @@ def test_text_says_what_was_found_and_what_is_in_no_mean():
     assert text.endswith("note: this is a note")
     assert repr(result).startswith("Diagnosis(student 'toy-student', 1 question, ")
     assert not hasattr(result, "_repr_html_")
+    assert "largest mean cosine by question: " in text
+    single = sampled(Toy(1, vocab=5, depth=6), 60, 1, deepest=2, teachers={"one": 1})
+    bare = Evidence("sure", read_nodes(Toy(1).policy, {"one": Toy(1).teacher}, []), (drawn((1, 0), 1),))
+    beside = Diagnosis((single, bare), DiagnosisSettings("pooled", min_visits=8)).to_text()
+    assert "1 of 2 questions has a node that counts: the intervals say nothing about other questions" in beside
+    assert "largest mean cosine" not in beside
+
+
+@pytest.mark.parametrize("thresholds", [0.5, ["x"], "0.5", [[0.1]], [float("nan")], None])
+def test_thresholds_that_are_none_are_refused(thresholds):
+    with pytest.raises(InvalidInputError, match="expected a sequence of alignments from -1 to 1"):
+        Diagnosis((two_tokens(),)).selective(thresholds)
+
+
+@pytest.mark.parametrize("seed", ["x", -1, 0.5])
+def test_a_seed_that_is_none_is_refused(seed):
+    for result in (Diagnosis((two_tokens(),)), Diagnosis(())):
+        with pytest.raises(InvalidInputError, match="for the permutation, expected a whole number of at least 0"):
+            result.permuted(seed)
+        with pytest.raises(InvalidInputError, match="for the permutation"):
+            result.selective(null_seed=seed)
 
 
 def test_a_question_without_a_node_stands_beside_others():
@@ -325,6 +374,7 @@ def test_a_node_without_a_candidate_says_so():
     assert nodes.tokens.shape == (2, 0)
     result = Diagnosis((Evidence("flat", nodes, tuple(drawn((1, 0), k % 2) for k in range(6))),))
     assert result.nodes["verdict"].tolist() == ["points outside the support"] * 2
+    assert result.nodes["ideal_norm"].isna().all()
     assert result.candidates.empty
     assert result.summary()["n_nodes"].eq(0).all()
     assert result.selective([0.0])["n_questions"].tolist() == [0]

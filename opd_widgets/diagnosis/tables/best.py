@@ -107,7 +107,9 @@ def ranked(
     top = np.isfinite(filled) & (filled >= filled.max(axis=1, keepdims=True) - EQUAL)
     share = np.where(top.any(axis=1, keepdims=True), top / np.maximum(top.sum(axis=1, keepdims=True), 1), np.nan)
     lead = np.where(two[:, None], draws[rows, best] - draws[rows, second], np.nan)
-    ends = zip(("", "_low", "_high"), (_lead(lead, centre, best, second), *quantiles(lead, settings.tails)), strict=True)
+    ends = zip(
+        ("", "_low", "_high"), (_lead(lead, centre, best, second), *quantiles(lead, settings.tails)), strict=True
+    )
     low, high = quantiles(draws[rows, best], settings.tails)
     with np.errstate(invalid="ignore"):
         tied = known & (np.where(known, middle, -np.inf) >= middle[rows, best][:, None] - EQUAL)

@@ -1,8 +1,10 @@
-"""Questions drawn with replacement, each time with one posterior draw: both uncertainties in one interval.
+"""Questions drawn with replacement, each time with one draw of P_succ and weights: all of it in one interval.
 
 Such an interval is rather wide than narrow: what differs between questions holds the errors of their estimates already,
-and a question that is drawn twice brings the same posterior draw twice. Where the posterior is narrow beside the
-differences between questions, that is nothing. Over a dozen questions or fewer any bootstrap is too narrow.
+and the noise of which rollouts were drawn, and a question that is drawn twice brings the same draw twice. Where that is
+little beside the differences between questions, it is nothing; where questions are all alike, an interval may be half
+as wide again as it need be. Over a dozen questions or fewer any bootstrap is rough, and for questions that differ too
+narrow.
 """
 
 from __future__ import annotations

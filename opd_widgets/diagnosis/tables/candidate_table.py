@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opd_widgets.diagnosis.alignments import gradients
-from opd_widgets.diagnosis.tables.bounds import success_bounds
+from opd_widgets.diagnosis.tables.bounds import success, success_bounds
 from opd_widgets.diagnosis.tables.quantiles import mean, quantiles
 
 if TYPE_CHECKING:
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 CANDIDATE_COLUMNS = (
     *("question", "node", "token_id", "token", "teacher", "visits", "in_support"),
-    *("success", "success_mean", "success_low", "success_high", "success_if_wrong", "success_if_right"),
+    *("success", "success_low", "success_high", "success_mean", "success_estimate"),
+    *("success_if_wrong", "success_if_right"),
     *("student_logprob", "teacher_logprob", "ideal_gradient", "distillation_gradient"),
 )
 
@@ -41,8 +42,9 @@ def candidate_columns(reading: Reading, spelling: Spelling) -> dict[str, Any]:
             name: values[node, column]
             for name, values in {
                 "visits": reading.fit.visits,
-                "success": reading.fit.success,
+                "success": success(reading.fit),
                 "success_mean": mean(reading.fit.posterior),
+                "success_estimate": reading.fit.success,
                 "success_low": low,
                 "success_high": high,
                 "success_if_wrong": wrong,
@@ -74,6 +76,8 @@ def node_gradients(reading: Reading) -> tuple[NDArray[np.float64], NDArray[np.fl
     what the posterior mean would give there is not observed.
     """
     setting, kept = reading.settings, reading.kept
+    if not kept.size:
+        return np.full(kept.shape, np.nan), np.full(kept.shape, np.nan)
     both = gradients(reading.evidence.nodes, mean(reading.fit.posterior), kept, setting.loss, setting.beta)
     there = kept & (reading.n_support >= 2)[..., None]
     wanted, pulled = (np.where(there, one.gradient, np.nan) for one in both)

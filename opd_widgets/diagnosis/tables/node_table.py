@@ -8,6 +8,7 @@ import numpy as np
 
 from opd_widgets.diagnosis.drawn import CORRECT, INCORRECT, UNVERIFIED
 from opd_widgets.diagnosis.evidence import NOWHERE
+from opd_widgets.diagnosis.tables.candidate_table import node_gradients
 from opd_widgets.diagnosis.tables.crossfit import through_nodes
 from opd_widgets.diagnosis.tables.quantiles import mean, quantiles
 from opd_widgets.diagnosis.tables.single_samples import expected_cosine
@@ -24,10 +25,12 @@ NODE_COLUMNS = (
     *("question", "node", "depth", "prefix", "teacher", "n_support", "student_mass", "teacher_mass", "verdict"),
     *("alignment", "alignment_low", "alignment_high", "alignment_mean", "alignment_plugin", "p_positive"),
     *("alignment_on_support", "success", "teacher_advantage", "teacher_advantage_low", "teacher_advantage_high"),
-    *("success_range", "success_range_low", "success_range_high", "single_sample"),
+    *("success_range", "success_range_low", "success_range_high", "single_sample", "ideal_norm", "distillation_norm"),
     *("reverse_kl", "forward_kl", "jsd", "student_entropy", "teacher_entropy"),
     *("visits", "correct", "incorrect", "truncated", "unverified", "targeted"),
 )
+
+NORMS = ("ideal_norm", "distillation_norm")
 
 
 def node_columns(reading: Reading, spelling: Spelling) -> dict[str, Any]:
@@ -73,6 +76,7 @@ def _by_teacher(reading: Reading) -> dict[str, NDArray[Any]]:
     low, middle, high = quantiles(reading.draws, (reading.settings.tails[0], 0.5, reading.settings.tails[1]))
     above = np.where(np.isnan(reading.draws), np.nan, reading.draws > 0)
     samples = expected_cosine(nodes, mean(reading.fit.posterior), reading.kept)
+    both = node_gradients(reading)
     of_score = {
         "alignment": middle,
         "alignment_low": low,
@@ -81,6 +85,7 @@ def _by_teacher(reading: Reading) -> dict[str, NDArray[Any]]:
         "alignment_plugin": reading.plug_in,
         "p_positive": mean(above),
         "single_sample": samples,
+        **{name: np.sqrt((np.nan_to_num(one) ** 2).sum(axis=-1)) for name, one in zip(NORMS, both, strict=True)},
     }
     found: dict[str, NDArray[Any]] = {name: np.where(scored, values, np.nan) for name, values in of_score.items()}
     for name, draws in (("teacher_advantage", reading.teacher_advantage), ("success_range", reading.success_range)):

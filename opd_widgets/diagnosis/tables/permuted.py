@@ -28,6 +28,9 @@ def permuted(evidence: Evidence, rng: np.random.Generator) -> Evidence:
     Where responses repeat, P_succ under permuted outcomes still varies from token to token. What the null takes away is
     every relation to what the response says, and so to the teachers; not the variation itself.
 
+    Split by outcome it is no null of zero. A response that was dealt "correct" lends its success to its own tokens, and
+    is itself one of the correct rollouts that are averaged over. Hold an outcome against the same outcome of the null.
+
     Args:
         evidence: one question.
         rng: of the permutation.
@@ -61,9 +64,20 @@ def null_of(evidence: Evidence, settings: DiagnosisSettings, seed: int | None = 
         InvalidInputError: a seed below 0, or no whole number.
 
     """
+    own = check_seed(seed, settings)
+    name = evidence.question.encode("utf-8", "surrogatepass")
+    return permuted(evidence, np.random.default_rng([own, _PERMUTATION, *name]))
+
+
+def check_seed(seed: Any, settings: DiagnosisSettings) -> int:
+    """Return the seed of the permutation, that of the settings where none is given.
+
+    Raises:
+        InvalidInputError: a seed below 0, or no whole number.
+
+    """
     own: Any = settings.seed if seed is None else seed
     if not isinstance(own, int | np.integer) or own < 0:
         msg = f"found seed={own!r} for the permutation, expected a whole number of at least 0"
         raise InvalidInputError(msg)
-    name = evidence.question.encode("utf-8", "surrogatepass")
-    return permuted(evidence, np.random.default_rng([own, _PERMUTATION, *name]))
+    return int(own)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pandas as pd
 
 INCORRECT = "incorrect only"
+FEW = 12  # questions up to which a bootstrap over them is called rough
+APART = "More budget goes on in the same folder; more questions need a run of their own, for a folder's are fixed."
 
 
 def words(
@@ -20,7 +23,9 @@ def words(
     correct: tuple[float, float],
     budget_share: float,
     level: float,
-    n_questions: int,
+    asked: int,
+    unlike: tuple[tuple[str, float], tuple[str, float]] | None = None,
+    alone: Sequence[str] = (),
 ) -> str:
     """Return a recommendation as sentences.
 
@@ -32,7 +37,9 @@ def words(
         correct: mean cosine of the teacher over correct rollouts, and the probability that it is below 0.
         budget_share: share of the decision's variance that comes from P_succ.
         level: probability that the interval is to hold.
-        n_questions: number of questions.
+        asked: number of questions that were asked.
+        unlike: the teachers measured on the fewest and the most rollouts with these numbers, where they are unlike.
+        alone: teachers measured on one question where others have more.
 
     """
     on = "incorrect rollouts only" if row["on"] == INCORRECT else "all rollouts"
@@ -52,9 +59,29 @@ def words(
                 f"({chance(runner_up[1])})."
             )
         said += _on_correct(*correct, only_incorrect=row["on"] == INCORRECT)
-    said.append(_more(budget_share, n_questions, "Whether one of them helps" if none else "The choice"))
+    n_questions = int(row["n_questions"])
+    said.append(_stands_on(int(row["n_nodes"]), n_questions))
+    if unlike is not None:
+        fewest, most = (f"{name} on {weight:,.0f}" for name, weight in unlike)
+        said.append(
+            "The teachers are compared on different nodes, each where it has an alignment: by passing rollouts, "
+            f"{fewest} and {most}."
+        )
+    if alone:
+        said.append(f"Measured on one question only, and so not compared: {', '.join(alone)}.")
+    said.append(_more(budget_share, n_questions, asked, "Whether one of them helps" if none else "The choice"))
     said.append("A cosine says where a gradient points, not how much training on it gains.")
     return " ".join(said)
+
+
+def _stands_on(n_nodes: int, n_questions: int) -> str:
+    nodes, questions = (
+        f"{n} {what}{'' if n == 1 else 's'}" for n, what in ((n_nodes, "node"), (n_questions, "question"))
+    )
+    said = f"This stands on {nodes} of {questions}"
+    if 2 <= n_questions <= FEW:
+        return f"{said}: with a dozen questions or fewer, an interval over questions is rough."
+    return f"{said}."
 
 
 def chance(p: float) -> str:
@@ -73,9 +100,10 @@ def _on_correct(mean: float, p_hurts: float, *, only_incorrect: bool) -> list[st
     return [f"{found}: these are left out." if only_incorrect else f"{found}."]
 
 
-def _more(share: float, n_questions: int, decision: str) -> str:
+def _more(share: float, n_questions: int, asked: int, decision: str) -> str:
     if n_questions < 2:
-        return "This is one question: nothing says how others would come out. More questions come before more budget."
+        one = "This is one question" if asked < 2 else f"{n_questions} of {asked} questions has a node that counts"
+        return f"{one}: nothing says how others would come out. More questions come before more budget. {APART}"
     if math.isnan(share):
         return f"{decision} does not vary between questions or draws."
     budget, questions = f"{share:.0%}", f"{1 - share:.0%}"
@@ -84,4 +112,4 @@ def _more(share: float, n_questions: int, decision: str) -> str:
         f"and {questions} from the number of questions"
     )
     helps = "more budget for these questions" if share > 0.5 else "more questions"
-    return f"{decision} would be made surer first by {helps}. {parts}."
+    return f"{decision} would be made surer first by {helps}. {parts}. {APART}"

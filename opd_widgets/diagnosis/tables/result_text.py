@@ -13,7 +13,9 @@ NAME_WIDTH = 28
 OUTCOMES = ("all", "correct", "incorrect")
 
 
-def as_text(heading: str, summary: pd.DataFrame, best: pd.DataFrame, notes: Sequence[str], level: float) -> str:
+def as_text(
+    heading: str, summary: pd.DataFrame, best: pd.DataFrame, notes: Sequence[str], level: float, *, asked: int
+) -> str:
     """Return a diagnosis as plain text: means by teacher, the best teacher by question, and what a reader must know.
 
     Args:
@@ -22,6 +24,7 @@ def as_text(heading: str, summary: pd.DataFrame, best: pd.DataFrame, notes: Sequ
         best: by question.
         notes: each on a line.
         level: of the intervals.
+        asked: how many questions were asked, those without a node too.
 
     """
     lines = [heading]
@@ -29,8 +32,8 @@ def as_text(heading: str, summary: pd.DataFrame, best: pd.DataFrame, notes: Sequ
         title = f"mean cosine ({level:.0%} interval)"
         lines += ["", f"{title:<{NAME_WIDTH}}" + "".join(f"{name:>24}" for name in OUTCOMES) + f"{'above 0':>9}"]
         lines += [_line(str(name), rows) for name, rows in summary.groupby("teacher", sort=False)]
-        lines += ["", *_left_out(summary)]
-    if len(best):
+        lines += ["", *_left_out(summary, asked)]
+    if len(best) and len(set(summary["teacher"])) > 1:  # the best of one says nothing
         lines += ["", *_winners(best)]
     return "\n".join([*lines, *(f"note: {note}" for note in notes)]).rstrip()
 
@@ -55,7 +58,7 @@ def _interval(row: Mapping[Any, Any]) -> str:
     return f"{signed(row['mean_cosine'])} [{signed(row['mean_cosine_low'])}, {signed(row['mean_cosine_high'])}]"
 
 
-def _left_out(summary: pd.DataFrame) -> list[str]:
+def _left_out(summary: pd.DataFrame, asked: int) -> list[str]:
     """Return how many nodes and teachers stand behind the means, and what is in none of them."""
     every = summary[summary["outcome"] == "all"]
     reasons = {
@@ -68,7 +71,8 @@ def _left_out(summary: pd.DataFrame) -> list[str]:
     behind = f"behind the means: {int(every['n_nodes'].sum())} (pairs of a node and a teacher)"
     lines = [behind + (f"; in no mean: {', '.join(said)}" if said else "")]
     if every["n_questions"].max() == 1:
-        lines.append("one question: the intervals say nothing about other questions")
+        one = "one question" if asked < 2 else f"1 of {asked} questions has a node that counts"
+        lines.append(f"{one}: the intervals say nothing about other questions")
     return lines
 
 

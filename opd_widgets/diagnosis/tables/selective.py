@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from opd_widgets.diagnosis.drawn import UNVERIFIED
 from opd_widgets.diagnosis.reading import Reading
 from opd_widgets.diagnosis.tables.bootstrap import resampled
 from opd_widgets.diagnosis.tables.crossfit import through_nodes
-from opd_widgets.diagnosis.tables.permuted import null_of
+from opd_widgets.diagnosis.tables.permuted import check_seed, null_of
 from opd_widgets.diagnosis.tables.quantiles import mean, quantiles
 from opd_widgets.diagnosis.tables.ratios import interval, ratio
 from opd_widgets.diagnosis.tables.verdict import COUNTED, verdicts
@@ -67,13 +67,11 @@ def selective(
         two. `attrs["label"]` says that it is an oracle.
 
     Raises:
-        InvalidInputError: a threshold that is no number.
+        InvalidInputError: no sequence of thresholds, or one that is no number; a seed below 0, or no whole number.
 
     """
-    cuts = np.asarray(list(thresholds), np.float64)
-    if cuts.ndim != 1 or np.isnan(cuts).any():
-        msg = f"found thresholds {list(thresholds)!r}, expected alignments such as 0.0 or 0.5, -1 to 1"
-        raise InvalidInputError(msg)
+    cuts = _cuts(thresholds)
+    check_seed(null_seed, settings)
     teachers = tuple(dict.fromkeys(name for one in evidences for name in one.nodes.teachers))
     sums = np.zeros((len(evidences), len(VARIANTS), len(cuts), len(teachers), 6))
     for question, evidence in enumerate(evidences):
@@ -83,6 +81,18 @@ def selective(
     table = _table(sums, cuts, teachers, settings)
     table.attrs.update(label=LABEL, n_questions=len(evidences))
     return table
+
+
+def _cuts(thresholds: Any) -> NDArray[np.float64]:
+    """Return thresholds as an array, [cuts]."""
+    try:
+        cuts = np.asarray(list(thresholds), np.float64)
+    except (TypeError, ValueError):
+        cuts = np.full((1, 1), np.nan)
+    if isinstance(thresholds, str | bytes) or cuts.ndim != 1 or np.isnan(cuts).any():
+        msg = f"found thresholds={thresholds!r}, expected a sequence of alignments from -1 to 1, such as [0.0, 0.5]"
+        raise InvalidInputError(msg)
+    return cuts
 
 
 def split(evidence: Evidence) -> NDArray[np.bool_]:

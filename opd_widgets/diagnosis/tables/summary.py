@@ -25,7 +25,7 @@ KEYS = ("teacher", "outcome", "question", "depth")
 COUNTS = ("n_nodes", "n_undefined", "n_outside", "n_few_visits")
 MEANS = ("mean_cosine", "share_positive", "weighted_cosine", "mean_teacher_advantage")
 BOTH = "questions and posterior"
-ONE_QUESTION = "posterior only: one question"
+ONE_QUESTION = "posterior and rollouts: one question"
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,9 @@ class Cells:
         """Yield each question by itself."""
         for q in range(len(self.counts)):
             one = slice(q, q + 1)
-            parts = (Aggregate(part.weight[one], part.inside[one], part.sums[one]) for part in (self.middle, self.draws))
+            parts = (
+                Aggregate(part.weight[one], part.inside[one], part.sums[one]) for part in (self.middle, self.draws)
+            )
             yield Cells(self.counts[one], *parts)
 
     def centre(self) -> dict[str, NDArray[np.float64]]:

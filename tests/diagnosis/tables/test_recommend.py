@@ -14,7 +14,7 @@ from opd_widgets.diagnosis.settings import DiagnosisSettings
 from opd_widgets.diagnosis.tables.bootstrap import resampled
 from opd_widgets.diagnosis.tables.crossfit import crossfit_sums
 from opd_widgets.diagnosis.tables.recommend import ALL, INCORRECT_ONLY, NONE, recommend
-from opd_widgets.diagnosis.tables.tally import SUMS, Tally
+from opd_widgets.diagnosis.tables.tally import SUMS, Aggregate, Tally
 from tests.diagnosis.chains import Chain
 
 SETTINGS = DiagnosisSettings(draws=100)
@@ -27,8 +27,17 @@ def tally(correct, incorrect, weights=(1.0, 1.0)):
     each = [np.broadcast_to(one, shape) * w for one, w in zip(each, weights, strict=True)]
     sums = np.zeros((len(SUMS), 3, shape[0], 1, shape[1]))
     sums[0, :, :, 0] = np.stack([*each, sum(each)])
-    weight = np.broadcast_to(np.array([*weights, sum(weights)])[:, None, None], (3, shape[0], 1)).copy()
-    return Tally(np.zeros((4, 3, shape[0], 1), int), weight, weight, sums)
+    weight = np.broadcast_to(np.array([*weights, sum(weights)])[:, None, None, None], (3, shape[0], 1, 1)).copy()
+    counts = np.zeros((4, 3, shape[0], 1), int)
+    counts[0] = weight[..., 0] > 0
+    middle = Aggregate(weight, weight, sums.mean(axis=-1, keepdims=True))
+    return Tally(counts, middle, Aggregate(weight, weight, sums), sums[0])
+
+
+def moved(one, off):
+    """The same with all sums moved by so much, [T, 1]."""
+    middle, draws = (replace(part, sums=part.sums + off[None, None, :, None]) for part in (one.middle, one.draws))
+    return Tally(one.counts, middle, draws, one.posterior + off[None, :, None])
 
 
 def alike(*means, n=8, noise=0.01, weights=(1.0, 1.0)):
@@ -57,8 +66,8 @@ def test_replicates_are_questions_with_one_draw_each():
     means, best = [], []
     for draw, replicates in enumerate(resampled(2, 100, SETTINGS.seed)):
         for times in replicates:
-            sums = sum(n * one.sums[0, :, :, 0, draw] for n, one in zip(times, tallies, strict=True))
-            weight = sum(n * one.weight[..., 0] for n, one in zip(times, tallies, strict=True))
+            sums = sum(n * one.draws.sums[0, :, :, 0, draw] for n, one in zip(times, tallies, strict=True))
+            weight = sum(n * one.middle.weight[..., 0, 0] for n, one in zip(times, tallies, strict=True))
             means.append(sums[2, 0] / weight[2, 0])
             gains = [sums[2, 0], sums[1, 0], sums[2, 1], sums[1, 1], 0.0]
             best.append(int(np.argmax(gains)))
@@ -154,7 +163,7 @@ def test_teachers_that_gain_the_same_share_what_is_sure():
     tallies = [tally(np.repeat(one, 2, axis=0), np.repeat(one, 2, axis=0)) for one in draws]
     rounding = np.array([[0.0], [1e-13]])
     for off in (np.zeros((2, 1)), rounding, -rounding):
-        made = [replace(one, sums=one.sums + off[None, None, :, None]) for one in tallies]
+        made = [moved(one, off) for one in tallies]
         found = recommend(made, ["a", "b"], SETTINGS)
         assert found.p_best == pytest.approx(0.5, abs=0.01)
         assert found.table.p_best.tolist() == pytest.approx([0.5, 0, 0.5, 0, 0], abs=0.01)
@@ -164,3 +173,65 @@ def test_teachers_that_gain_the_same_share_what_is_sure():
 def test_where_nothing_is_gained_none_is_best():
     found = recommend([tally([0.0, -0.1], [0.0, -0.1]) for _ in range(3)], ["a", "b"], SETTINGS)
     assert found.table.p_best.tolist() == [0, 0, 0, 0, 1]
+
+
+def test_the_words_name_what_it_stands_on_and_say_where_intervals_are_rough():
+    few = recommend(alike((0.3, 0.3), n=5), ["a"], SETTINGS)
+    assert "This stands on 5 nodes of 5 questions: with a dozen questions or fewer" in few.text
+    many = recommend(alike((0.3, 0.3), n=13), ["a"], SETTINGS)
+    assert "This stands on 13 nodes of 13 questions." in many.text
+    assert "dozen" not in many.text
+    assert "This stands on 1 node of 1 question." in recommend(alike((0.3, 0.3), n=1), ["a"], SETTINGS).text
+    alone = recommend(alike((0.3, 0.3), n=1), ["a"], SETTINGS, asked=6)
+    assert "1 of 6 questions has a node that counts: nothing says" in alone.text
+    assert repr(few) == few.text
+
+
+def without(one, teacher):
+    """The same with nothing measured of a teacher."""
+    off = np.ones(one.counts.shape[2])
+    off[teacher] = 0.0
+
+    def part(given):
+        return Aggregate(*(getattr(given, name) * off[:, None, None] for name in ("weight", "inside", "sums")))
+
+    counts = (one.counts * off[:, None]).astype(int)
+    return Tally(counts, part(one.middle), part(one.draws), one.posterior * off[:, None, None])
+
+
+def test_what_stands_on_one_question_is_not_set_beside_what_stands_on_more():
+    every = alike((0.3, 0.3), (1.0, 1.0), n=6)
+    assert recommend(every, ["a", "b"], SETTINGS).teacher == "b"
+    found = recommend([every[0], *(without(one, 1) for one in every[1:])], ["a", "b"], SETTINGS)
+    assert (found.teacher, found.on) == ("a", ALL)
+    rows = found.table.set_index(["teacher", "on"])
+    assert rows.loc[("b", ALL), ["n_questions", "n_nodes", "p_best"]].tolist() == [1, 1, 0]
+    assert rows.loc[("a", ALL), ["n_questions", "n_nodes"]].tolist() == [6, 6]
+    assert "Measured on one question only, and so not compared: b." in found.text
+    only = recommend([without(every[0], 0)], ["a", "b"], SETTINGS)
+    assert only.teacher == "b"
+
+
+def test_teachers_on_different_nodes_are_said_to_be_so():
+    every = alike((0.3, 0.3), (0.5, 0.5), n=20)
+    assert "different nodes" not in recommend(every, ["a", "b"], SETTINGS).text
+    part = [without(one, 1) if place < 3 else one for place, one in enumerate(every)]
+    assert "compared on different nodes" in recommend(part, ["a", "b"], SETTINGS).text
+    assert "by passing rollouts, b on 34 and a on 40." in recommend(part, ["a", "b"], SETTINGS).text
+    little = [without(one, 1) if place < 1 else one for place, one in enumerate(every)]
+    assert "different nodes" not in recommend(little, ["a", "b"], SETTINGS).text
+
+
+def test_no_interval_reaches_past_what_a_cosine_can_be():
+    found = recommend(alike((0.95, 0.95), n=2, noise=0.3), ["a"], SETTINGS)
+    assert found.table["high"].max() == 1.0
+    assert found.table["low"].min() >= -1.0
+
+
+def test_the_posteriors_part_knows_nothing_of_the_weights():
+    chains = [Chain(i, scale=(1.0, 0.2), pull=(0.0, 3.0)) for i in range(4)]
+    tallies = [Tally.of(crossfit_sums(one.evidence(40, 5, 6), SETTINGS), 3) for one in chains]
+    fixed = [replace(one, draws=replace(one.draws, weight=one.draws.weight * 2)) for one in tallies]
+    assert (
+        recommend(fixed, ["t0", "t1"], SETTINGS).budget_share == recommend(tallies, ["t0", "t1"], SETTINGS).budget_share
+    )

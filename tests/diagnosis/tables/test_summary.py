@@ -5,16 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from opd_widgets.diagnosis.evidence import Evidence
 from opd_widgets.diagnosis.reading import Reading
 from opd_widgets.diagnosis.result import Diagnosis
 from opd_widgets.diagnosis.settings import DiagnosisSettings
-from opd_widgets.diagnosis.tables.crossfit import crossfit_sums
+from opd_widgets.diagnosis.tables.crossfit import crossfit_sums, halves, passing, rollout_weights
 from opd_widgets.diagnosis.tables.summary import Cells, summarise
-from opd_widgets.diagnosis.tables.tally import KINDS, SUMS, Tally, bin_name, bin_of
+from opd_widgets.diagnosis.tables.tally import KINDS, SUMS, Aggregate, Tally, bin_name, bin_of
 from opd_widgets.diagnosis.tables.verdict import verdicts
 from opd_widgets.errors import InvalidInputError
 from opd_widgets.measures.gradients import aggregate_nodes
 from tests.diagnosis.exact import Toy
+from tests.diagnosis.handmade import evidence as evidence_of
+from tests.diagnosis.handmade import rollout
 from tests.diagnosis.toy_evidence import rows, sampled, with_outcomes
 
 MEANS = ("mean_cosine", "share_positive", "weighted_cosine", "mean_teacher_advantage")
@@ -115,9 +118,10 @@ def test_a_draw_without_a_direction_gets_the_mean_of_the_others():
     for reading in crossfit.readings:
         reading.draws[:, :, 3] = np.nan
     found = Tally.of(crossfit, bins=3)
-    assert (found.weight == before.weight).all()
-    np.testing.assert_allclose(found.sums[0], wanted.sums[0], atol=1e-12)
-    share = found.sums[1].sum(axis=-1) / 16
+    assert (found.middle.weight == before.middle.weight).all()
+    assert (found.draws.weight == before.draws.weight).all()
+    np.testing.assert_allclose(found.draws.sums[0], wanted.draws.sums[0], atol=1e-12)
+    share = found.middle.sums[1, ..., 0]
     middle = np.array([(reading.draws[:, :, others] > 0).mean(axis=-1) for reading in crossfit.readings])
     slow = sum(
         (crossfit.weights["correct"][fold] + crossfit.weights["incorrect"][fold])
@@ -129,11 +133,16 @@ def test_a_draw_without_a_direction_gets_the_mean_of_the_others():
 
 def test_a_depth_without_nodes_has_no_row():
     one = tally(0.5)
-    two = [
-        np.concatenate([np.zeros_like(part), part], axis=axis)
-        for part, axis in ((one.counts, -1), (one.weight, -1), (one.inside, -1), (one.sums, -2))
+
+    def second(part, axis):
+        return np.concatenate([np.zeros_like(part), part], axis=axis)
+
+    both = [
+        Aggregate(*(second(part, -2) for part in (given.weight, given.inside, given.sums)))
+        for given in (one.middle, one.draws)
     ]
-    table = summarise([Tally(*two)], ["q"], ["t"], DiagnosisSettings(draws=50), ("teacher", "depth"))
+    two = Tally(second(one.counts, -1), *both, second(one.posterior, -2))
+    table = summarise([two], ["q"], ["t"], DiagnosisSettings(draws=50), ("teacher", "depth"))
     assert table["depth"].tolist() == ["1"]
     assert table["mean_cosine"].tolist() == [0.5]
 
@@ -143,7 +152,7 @@ def test_by_question_and_by_depth_are_the_parts_of_the_whole():
     result = Diagnosis(made, settings)
     by_question = result.summary(by=("question", "teacher"))
     assert by_question["question"].tolist() == ["q1", "q1", "q2", "q2", "q6", "q6"]
-    assert set(by_question["interval"]) == {"posterior only: one question"}
+    assert set(by_question["interval"]) == {"posterior and rollouts: one question"}
     row = by_question.iloc[2]
     assert row["mean_cosine"] == pytest.approx(slow_means(by_hand(made[1], settings), 0, "all", 16)["mean_cosine"])
     assert result.summary()["outcome"].tolist() == ["correct", "incorrect", "all"] * 2
@@ -157,20 +166,93 @@ def test_by_question_and_by_depth_are_the_parts_of_the_whole():
     assert result.summary(by=("teacher", "outcome", "depth"))["weight"].sum() == 2 * depths["weight"].sum()
 
 
-def test_one_questions_interval_is_that_of_either_reading_in_turn():
+def test_one_questions_interval_is_of_either_reading_in_turn_and_of_weights_anew():
     evidence, settings = evidences()[1], DiagnosisSettings(draws=100, level=0.8)
     row = rows(Diagnosis((evidence,), settings).summary(by=("teacher",)))[1]
-    crossfit = crossfit_sums(evidence, settings)
-    weight, around = crossfit.total[0] + crossfit.total[1], np.zeros(100)
-    for fold, reading in enumerate(crossfit.readings):
-        counted = verdicts(reading)[:, 1] == ""
-        total = weight[counted] @ reading.draws[counted, 1]
-        around[fold::2] = (total - total.mean())[fold::2]
-    wanted = np.quantile(around - around.mean(), [0.1, 0.9]) / row.weight
-    found = [row.mean_cosine_low - row.mean_cosine, row.mean_cosine_high - row.mean_cosine]
-    np.testing.assert_allclose(found, wanted, atol=1e-9)
-    assert wanted[1] > 0.02
-    assert row.interval == "posterior only: one question"
+    crossfit, made = crossfit_sums(evidence, settings), []
+    again = crossfit.reweighed["correct"] + crossfit.reweighed["incorrect"]
+    counted = [verdicts(reading)[:, 1] == "" for reading in crossfit.readings]
+    values = [np.where(at[:, None], one.draws[:, 1], 0) for at, one in zip(counted, crossfit.readings, strict=True)]
+    around = np.zeros_like(values[0])
+    for fold, one in enumerate(values):
+        around[:, fold::2] = (one - one.mean(axis=-1, keepdims=True))[:, fold::2]
+    around -= around.mean(axis=-1, keepdims=True)
+    for d in range(100):  # plain: each fold's nodes around its own mean, and the weights of that draw
+        parts = [
+            (again[f, m, d], values[f][m].mean() + around[m, d], counted[f][m])
+            for f in (0, 1)
+            for m in range(len(around))
+        ]
+        made.append(sum(w * value for w, value, _ in parts) / sum(w for w, _, counts in parts if counts))
+    wanted = np.quantile(np.clip(made, -1, 1), [0.1, 0.9])
+    np.testing.assert_allclose([row.mean_cosine_low, row.mean_cosine_high], wanted, atol=1e-9)
+    assert wanted[1] - wanted[0] > 0.05
+    assert row.interval == "posterior and rollouts: one question"
+
+
+def decided_at_the_second(seed, size):
+    """Rollouts of two tokens, the second decides: every cosine is 1 or -1 for certain, and how often is chance.
+
+    The student's first token has (.5, .3, .2), and after the second of these the teacher points the wrong way, so that
+    the exact mean over the three nodes behind it is .5 - .3 + .2 = 0.4.
+    """
+    first, second = (0.5, 0.3, 0.2), (0.5, 0.6, 0.4)
+    rng = np.random.default_rng(seed)
+    table = {(k,): {0: (p, 0.2 if k == 1 else 0.9), 1: (1 - p, 0.8 if k == 1 else 0.1)} for k, p in enumerate(second)}
+    ways = [(int(rng.choice(3, p=first)), rng.random()) for _ in range(size)]
+    made = [(k, int(u >= second[k])) for k, u in ways]
+    made = [
+        rollout(ids, 1 - ids[1], logp=np.log([first[ids[0]], (second[ids[0]], 1 - second[ids[0]])[ids[1]]]))
+        for ids in made
+    ]
+    return evidence_of(table, made)
+
+
+def test_how_often_rollouts_pass_a_node_is_in_the_interval():
+    held, without = 0, 0
+    for seed in range(60):
+        result = Diagnosis((decided_at_the_second(seed, 60),), DiagnosisSettings(draws=200))
+        row = rows(result.summary(by=("teacher",)))[0]
+        held += row.mean_cosine_low <= 0.4 <= row.mean_cosine_high
+        tally_of = result._tallies[0]
+        only = tally_of.posterior[2, 0].sum(axis=0) / tally_of.middle.weight[2, 0].sum()
+        low, high = np.quantile(only, [0.05, 0.95])
+        without += low <= 0.4 <= high
+    assert without < 12  # the posterior alone: all values are certain, and only the weights are not
+    assert 48 <= held <= 59  # of 60 at a level of 90%
+
+
+def test_an_interval_over_a_few_questions_holds_the_truth():
+    held = 0
+    for seed in range(40):
+        made = [decided_at_the_second(100 + 5 * seed + place, 60) for place in range(5)]
+        made = [Evidence(f"q{place}", one.nodes, one.rollouts) for place, one in enumerate(made)]
+        row = rows(Diagnosis(tuple(made), DiagnosisSettings(seed=seed)).summary(by=("teacher",)))[0]
+        held += row.mean_cosine_low <= 0.4 <= row.mean_cosine_high
+    assert held >= 34  # of 40 at a level of 90%: rather wide than narrow where questions are alike
+
+
+def test_weights_of_rollouts_are_uniform_dirichlet():
+    drawn = rollout_weights(8, 20_000, np.random.default_rng(0))
+    np.testing.assert_allclose(drawn.sum(axis=0), 8)
+    np.testing.assert_allclose(drawn.mean(axis=1), 1, atol=0.03)
+    # Dirichlet(1, ..., 1) of 8 parts, times 8: variance (8 - 1) / (8 + 1)
+    np.testing.assert_allclose(drawn.var(axis=1), 7 / 9, atol=0.04)
+    assert rollout_weights(0, 5, np.random.default_rng(0)).shape == (0, 5)
+
+
+def test_reweighed_nodes_by_a_slow_loop():
+    evidence, settings = evidences()[0], DiagnosisSettings(draws=7)
+    found, initial = crossfit_sums(evidence, settings), [one for one in evidence.rollouts if not one.start]
+    for fold in (0, 1):
+        own = initial[fold::2]
+        member = passing(evidence, halves(evidence)[fold])
+        slow = [[tuple(one.ids[: len(p)].tolist()) == p for p in evidence.nodes.prefixes] for one in own]
+        assert member.tolist() == slow
+        for name, outcome in (("correct", 1), ("incorrect", 0)):
+            plain = np.array([one.outcome == outcome for one in own], int) @ member
+            assert (found.weights[name][fold] == plain).all()
+            assert ((found.reweighed[name][fold] > 0) == (plain > 0)[:, None]).all()
 
 
 def tally(cosine, weight=1.0, sd=0.0, seed=0):
@@ -180,8 +262,9 @@ def tally(cosine, weight=1.0, sd=0.0, seed=0):
     sums = np.zeros((len(SUMS), *shape, draws))
     sums[0] = weight * (cosine + noise - noise.mean())
     sums[2], sums[3], sums[1] = sums[0], weight, weight * (cosine > 0)
-    full = np.full(shape, weight)
-    return Tally(np.ones((len(KINDS), *shape), np.int64), full, full, sums)
+    full = np.full((*shape, 1), weight)
+    middle = Aggregate(full, full, sums.mean(axis=-1, keepdims=True))
+    return Tally(np.ones((len(KINDS), *shape), np.int64), middle, Aggregate(full, full, sums), sums[0])
 
 
 def interval_of(tallies, **settings):
