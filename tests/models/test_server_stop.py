@@ -125,10 +125,11 @@ def test_it_can_be_waited_for_where_a_loop_runs_already():
 class Slow(ServedModel):
     """Answers the self-test at once, and what comes after it late."""
 
-    ready = False
+    ready = asked = False
 
     def completions(self, body):
         if self.ready:
+            self.asked = True
             time.sleep(LATE)
         return super().completions(body)
 
@@ -176,6 +177,7 @@ from tests import tiny
 remote = opd.ServerModel(sys.argv[1], "tiny", tokenizer=tiny.model(0))
 remote.limit
 print("ready", flush=True)
+sys.stdin.readline()
 try:
     remote.token_logprobs([np.arange(6, 20, dtype=np.int32)], [1], 5)
 except KeyboardInterrupt:
@@ -190,10 +192,16 @@ def test_ctrl_c_ends_it_at_once():
     served = Slow(tiny.model(0))
     with serving(served) as stub:
         command = [sys.executable, "-c", DRIVER, stub.url]
-        with subprocess.Popen(command, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(
+            command, cwd=Path(__file__).parents[2], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as process:
             assert process.stdout.readline() == "ready\n"
             served.ready = True
-            time.sleep(0.3)
+            process.stdin.write("ask\n")
+            process.stdin.flush()
+            waited = time.time()
+            while not served.asked and time.time() < waited + 30:
+                time.sleep(0.01)
             began = time.time()
             process.send_signal(signal.SIGINT)
             said = process.stdout.readline().split()

@@ -137,11 +137,11 @@ def test_a_depth_without_nodes_has_no_row():
     def second(part, axis):
         return np.concatenate([np.zeros_like(part), part], axis=axis)
 
-    both = [
+    middle, draws = (
         Aggregate(*(second(part, -2) for part in (given.weight, given.inside, given.sums)))
         for given in (one.middle, one.draws)
-    ]
-    two = Tally(second(one.counts, -1), *both, second(one.posterior, -2))
+    )
+    two = Tally(second(one.counts, -1), middle, draws, second(one.posterior, -2))
     table = summarise([two], ["q"], ["t"], DiagnosisSettings(draws=50), ("teacher", "depth"))
     assert table["depth"].tolist() == ["1"]
     assert table["mean_cosine"].tolist() == [0.5]
@@ -200,10 +200,10 @@ def decided_at_the_second(seed, size):
     rng = np.random.default_rng(seed)
     table = {(k,): {0: (p, 0.2 if k == 1 else 0.9), 1: (1 - p, 0.8 if k == 1 else 0.1)} for k, p in enumerate(second)}
     ways = [(int(rng.choice(3, p=first)), rng.random()) for _ in range(size)]
-    made = [(k, int(u >= second[k])) for k, u in ways]
+    every = [(k, int(u >= second[k])) for k, u in ways]
     made = [
         rollout(ids, 1 - ids[1], logp=np.log([first[ids[0]], (second[ids[0]], 1 - second[ids[0]])[ids[1]]]))
-        for ids in made
+        for ids in every
     ]
     return evidence_of(table, made)
 
