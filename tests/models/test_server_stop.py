@@ -170,7 +170,8 @@ def _wait_for_a_request(stub, asked):
 
 
 DRIVER = """
-import sys, time, threading
+import signal, sys, time, threading
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs begin with it ignored
 import numpy as np
 import opd_widgets as opd
 from tests import tiny
