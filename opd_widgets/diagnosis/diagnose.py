@@ -75,7 +75,7 @@ def diagnose(
             quarter of it, 8 to 200. A run that is continued keeps its number, or takes a larger one.
         max_new_tokens: the longest response; one cut there is truncated, and not correct. By default 512, or what
             student and teachers all have room for; a run that goes on keeps its own.
-        spending: "width" (where intervals of the reverse KL's alignment shrink most), "even" or "paper"; or one
+        spending: "width" (where intervals of the alignment with `settings.loss` shrink most), "even" or "paper"; or one
             with other parameters, or of your own: see `opd.spending`.
         settings: estimator, loss, interval level and so on; see `DiagnosisSettings`. They can be changed afterwards:
             `result.with_settings(...)`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from opd_widgets.diagnosis.run.progress import Progress
 from opd_widgets.diagnosis.run.requests import Drawer
 from opd_widgets.diagnosis.run.rounds import Plan, Rounds
 from opd_widgets.diagnosis.settings import DiagnosisSettings
-from opd_widgets.diagnosis.spending.strategies import Strategy, named
+from opd_widgets.diagnosis.spending.strategies import Strategy, named, width
 from opd_widgets.errors import InvalidInputError, LengthLimitError
 from opd_widgets.scoring.judging import Judge
 from opd_widgets.scoring.sample import DEFAULT_NEW_TOKENS, checked_questions
@@ -150,6 +150,8 @@ def setup(
     if not callable(checkpoint):
         msg = f"found checkpoint of type {type(checkpoint).__name__}, expected a function without arguments"
         raise InvalidInputError(msg)
+    if plan.spending == "width":
+        plan = replace(plan, spending=width(setting.loss, setting.beta))
     ledger = Ledger(None if out is None else Path(out).expanduser())
     policies = [policy_of(student, question) for question in asked]
     theirs = [{name: policy_of(who, question, student) for name, who in named.items()} for question in asked]

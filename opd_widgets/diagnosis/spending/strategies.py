@@ -18,6 +18,7 @@ from opd_widgets.diagnosis.spending.paper import FIRST_WINDOW, N_MIN
 from opd_widgets.diagnosis.spending.paper import paper as _paper
 from opd_widgets.diagnosis.spending.width import width as _width
 from opd_widgets.errors import InvalidInputError
+from opd_widgets.measures.node_gradient import Loss
 
 if TYPE_CHECKING:
     from opd_widgets.diagnosis.evidence import Evidence
@@ -43,9 +44,20 @@ class Strategy:
     plan: Plan
 
 
-def width() -> Strategy:
-    """Spend where the intervals of the alignment shrink most; see `spending/width.py`."""
-    return Strategy("width", lambda evidence, tokens, seed: _width(evidence, tokens, _drawn(evidence, seed)))
+def width(loss: Loss = "reverse_kl", beta: float = 0.5) -> Strategy:
+    """Spend where the intervals of the alignment shrink most; see `spending/width.py`.
+
+    Args:
+        loss: whose alignment it is. By its name alone, `spending="width"` takes the loss that the result is read with.
+        beta: of the JSD.
+
+    """
+    name = {"reverse_kl": "width", "jsd": f"width(loss=jsd, beta={beta:g})"}.get(loss, f"width(loss={loss})")
+
+    def plan(evidence: Evidence, tokens: float, seed: int) -> list[Order]:
+        return _width(evidence, tokens, _drawn(evidence, seed), loss, beta)
+
+    return Strategy(name, plan)
 
 
 def even() -> Strategy:

@@ -14,6 +14,7 @@ import numpy as np
 
 from opd_widgets.diagnosis.alignments import alignments
 from opd_widgets.diagnosis.spending.order import Market, Order, orders
+from opd_widgets.measures.node_gradient import Loss
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,13 +25,15 @@ if TYPE_CHECKING:
 PRIOR_VISITS = 2.0
 
 
-def width(evidence: Evidence, tokens: float, fit: Fit) -> list[Order]:
+def width(evidence: Evidence, tokens: float, fit: Fit, loss: Loss = "reverse_kl", beta: float = 0.5) -> list[Order]:
     """Return orders for about so many tokens.
 
     Args:
         evidence: nodes and rollouts so far.
         tokens: to spend now.
         fit: the estimate, with draws, that the evidence gives.
+        loss: whose alignment it is: "reverse_kl", "forward_kl" or "jsd".
+        beta: of the JSD.
 
     """
     market = Market(evidence)
@@ -42,7 +45,7 @@ def width(evidence: Evidence, tokens: float, fit: Fit) -> list[Order]:
             return orders(chosen)
         chosen.append((int(node), int(column)))
         spent += market.cost[node, column]
-    hangs, visits = _hangs(evidence, fit) / market.cost, fit.visits + first
+    hangs, visits = _hangs(evidence, fit, loss, beta) / market.cost, fit.visits + first
     queue = []
     for node, column in np.argwhere(market.open & (hangs > 0)):
         n = int(visits[node, column])
@@ -60,12 +63,12 @@ def _gain(hangs: float, visits: int) -> float:
     return hangs / (visits + PRIOR_VISITS)
 
 
-def _hangs(evidence: Evidence, fit: Fit) -> NDArray[np.float64]:
+def _hangs(evidence: Evidence, fit: Fit, loss: Loss, beta: float) -> NDArray[np.float64]:
     """Return how much of the spread of the cosines hangs on each candidate's success, summed over teachers, [M, C]."""
     nodes = evidence.nodes
     kept = (nodes.tokens >= 0)[:, None] & ~np.isnan(nodes.teacher_logp) & ~np.isnan(nodes.student_logp)[:, None]
     draws = fit.posterior.astype(np.float64)
-    cosine = np.nan_to_num(alignments(nodes, draws, kept))  # [M, T, D]
+    cosine = np.nan_to_num(alignments(nodes, draws, kept, loss, beta))  # [M, T, D]
     draws = np.nan_to_num(draws)
     cosine = cosine - cosine.mean(axis=-1, keepdims=True)
     draws = draws - draws.mean(axis=-1, keepdims=True)

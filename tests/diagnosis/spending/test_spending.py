@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from opd_widgets.diagnosis.estimate.fit import Fit, fit
+from opd_widgets.diagnosis.settings import DiagnosisSettings
 from opd_widgets.diagnosis.spending import strategies
 from opd_widgets.diagnosis.spending.even import even
 from opd_widgets.diagnosis.spending.order import Market, Order, orders
@@ -233,3 +234,13 @@ def test_a_strategy_of_ones_own_is_asked_and_named_in_the_result():
     assert len(once) == 2
     filled = run(spending=strategies.paper(n_min=3), questions=QUESTIONS[:1], budget=20_000)
     assert filled.about["generated_tokens"] < 20_000  # three visits each, and nothing is left to buy
+
+
+def test_width_goes_where_the_loss_asked_about_is_unsure():
+    given = Chain(2).evidence(initial=20, forced=1)
+    found = fit(given, draws=64)
+    plans = [width(given, 400.0, found, loss) for loss in ("reverse_kl", "forward_kl", "jsd")]
+    assert plans[0] != plans[1]
+    result = run(settings=DiagnosisSettings(loss="forward_kl"), questions=QUESTIONS[:1])
+    assert result.about["spending"] == "width(loss=forward_kl)"
+    assert strategies.width("jsd", 0.3).name == "width(loss=jsd, beta=0.3)"
