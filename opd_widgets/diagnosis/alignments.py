@@ -29,8 +29,7 @@ def support(nodes: Nodes, fit: Fit, min_visits: int) -> NDArray[np.bool_]:
 
     """
     enough = (fit.visits >= min_visits) | fit.known
-    said = ~np.isnan(nodes.teacher_logp) & ~np.isnan(nodes.student_logp)[:, None]
-    return (enough & (nodes.tokens >= 0))[:, None] & said
+    return enough[:, None] & nodes.said_by_both
 
 
 def renormalised(logp: NDArray[np.float64], kept: NDArray[np.bool_]) -> NDArray[np.float64]:

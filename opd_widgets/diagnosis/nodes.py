@@ -85,6 +85,12 @@ class Nodes:
         return used
 
     @property
+    def said_by_both(self) -> NDArray[np.bool_]:
+        """Bool [M, T, C]: candidates whose log-probability student and teacher say; no other can be in a support."""
+        said: NDArray[np.bool_] = ~np.isnan(self.teacher_logp) & ~np.isnan(self.student_logp)[:, None]
+        return self.used[:, None] & said
+
+    @property
     def depths(self) -> NDArray[np.int64]:
         """Int64 [M]: tokens before each node."""
         return np.array([len(ids) for ids in self.prefixes], np.int64)

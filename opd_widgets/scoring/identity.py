@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -111,15 +111,21 @@ def check_same(run: Mapping[str, Any], now: Mapping[str, Any], where: str) -> No
     if not run:
         msg = f"the run at {where!r} was saved from memory, which nothing continues; choose another place"
         raise InvalidInputError(msg)
-    found = list(differences("", run, now))
+    found = first_of(differences("", run, now))
     if not found:
         return
-    more = f"; and {len(found) - _SHOWN} more differences" if len(found) > _SHOWN else ""
     msg = (
-        f"the run at {where!r} is another one: {'; '.join(found[:_SHOWN])}{more}. Expected what it was begun with; "
+        f"the run at {where!r} is another one: {found}. Expected what it was begun with; "
         "score into another folder, or the same again"
     )
     raise InvalidInputError(msg)
+
+
+def first_of(found: Iterable[str]) -> str:
+    """Return the first few differences in one text, and how many more there are; empty where there is none."""
+    every = list(found)
+    more = f"; and {len(every) - _SHOWN} more differences" if len(every) > _SHOWN else ""
+    return "; ".join(every[:_SHOWN]) + more
 
 
 def differences(name: str, run: Any, now: Any) -> Iterator[str]:

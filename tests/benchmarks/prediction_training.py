@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 from opd_widgets.data.question import Question
-from opd_widgets.demo.distill import Settings, distill
+from opd_widgets.demo.distill import LEARNING_RATE, STEPS, TRAINING_QUESTIONS, Settings, distill
 from opd_widgets.demo.distill_success import (
     QUESTION_SEED,
     QUESTIONS,
@@ -44,9 +44,7 @@ from opd_widgets.demo.lab import Lab, arithmetic_lab
 #     at 1e-3; 120 steps at 4e-4 58.6% (58.3% with Adam's second beta at 0.999).
 # The last is taken: a gain of several standard errors, far from the ceiling, some 45 s a run on a core of its own.
 # 4,096 questions come up about twice each.
-STEPS: Final = 120
-LEARNING_RATE: Final = 4e-4
-TRAINING_QUESTIONS: Final = 4096
+# They stand in `opd_widgets.demo.distill`: STEPS, LEARNING_RATE and TRAINING_QUESTIONS.
 SEEDS: Final = (0, 1, 2)
 ONS: Final = ("all", "incorrect")
 

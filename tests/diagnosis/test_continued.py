@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-
 import numpy as np
 import pytest
 
@@ -32,19 +30,6 @@ from tests.diagnosis.toy_run import (
     run,
     speaker,
 )
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("whole") / "run"
-    run(out=folder)
-    return folder
-
-
-@pytest.fixture
-def copy(whole, tmp_path):
-    shutil.copytree(whole, tmp_path / "copy")
-    return tmp_path / "copy"
 
 
 def test_a_larger_budget_goes_on_with_the_same_initial_rollouts(whole, copy):

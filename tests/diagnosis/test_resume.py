@@ -28,19 +28,7 @@ from tests.diagnosis.toy_run import (
     files,
     run,
 )
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("whole") / "run"
-    run(out=folder)
-    return folder
-
-
-@pytest.fixture
-def copy(whole, tmp_path):
-    shutil.copytree(whole, tmp_path / "copy")
-    return tmp_path / "copy"
+from tests.killed_at_write import Killed, kill_at_write
 
 
 def test_it_is_the_run_in_memory_and_opens_without_a_model(whole):
@@ -63,10 +51,6 @@ def test_once_more_nothing_is_drawn_and_the_result_is_the_same(whole, copy):
     assert before == {name: at for name, at in files(copy).items() if name != DIAGNOSIS}
 
 
-class Killed(BaseException):
-    """Stands for a kill: no handler of this package may swallow it."""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("after_rename", [False, True])
 def test_stopped_at_any_write_it_goes_on_and_ends_the_same(tmp_path, monkeypatch, after_rename):
@@ -83,19 +67,9 @@ def test_stopped_at_any_write_it_goes_on_and_ends_the_same(tmp_path, monkeypatch
     run(out=expected, **small)
     assert 12 <= count[0] <= 40
     for stop in range(1, count[0] + 1):
-        path, left = tmp_path / str(stop), [stop]
-
-        def die(beside, left=left):
-            left[0] -= 1
-            if left[0] == 0:
-                if after_rename:
-                    beside.rename(beside.with_name(beside.name.removesuffix(PART)))
-                else:
-                    beside.with_name("junk" + PART).write_text("half")
-                raise Killed
-            flush(beside)
-
-        monkeypatch.setattr(store_files, "_flush", die)
+        path = tmp_path / str(stop)
+        monkeypatch.setattr(store_files, "_flush", flush)
+        kill_at_write(monkeypatch, stop, after_rename=after_rename)
         with pytest.raises(Killed):
             run(out=path, **small)
         monkeypatch.setattr(store_files, "_flush", flush)

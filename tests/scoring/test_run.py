@@ -19,6 +19,7 @@ from opd_widgets.data.store_files import LOCK, PART
 from opd_widgets.data.store_manifest import installed
 from opd_widgets.errors import InvalidInputError, ReadError
 from tests import tiny
+from tests.killed_at_write import Killed, kill_at_write
 from tests.same_scores import assert_same_rollout, assert_same_scores
 
 OPTIONS = opd.Options(batch_tokens=120, top_k=16)
@@ -89,28 +90,13 @@ def test_the_manifest_says_who_scored_what_and_how(whole):
     assert identity["options"]["batch_tokens"] == 120
 
 
-class Killed(BaseException):
-    """Stands for a kill: no handler of this package may swallow it."""
-
-
 @pytest.mark.parametrize("after_rename", [False, True])
 def test_stopped_at_any_write_it_goes_on_and_ends_the_same(whole, tmp_path, monkeypatch, after_rename):
     flush, batches = store_files._flush, len(list(whole.glob("shard-*")))
     expected, writes = opd.load(whole), 2 * batches + 4  # two a batch; rollouts, manifest, and pieces when they grow
     for stop in range(1, writes):
-        path, left = tmp_path / str(stop), [stop]
-
-        def count(beside, left=left):
-            left[0] -= 1
-            if left[0] == 0:
-                if after_rename:
-                    beside.rename(beside.with_name(beside.name.removesuffix(PART)))
-                else:
-                    beside.with_name("junk" + PART).write_text("half")
-                raise Killed
-            flush(beside)
-
-        monkeypatch.setattr(store_files, "_flush", count)
+        path = tmp_path / str(stop)
+        kill_at_write(monkeypatch, stop, after_rename=after_rename)
         with pytest.raises(Killed):
             run_to(path)
         monkeypatch.setattr(store_files, "_flush", flush)

@@ -17,7 +17,7 @@ from opd_widgets.diagnosis.policies.model_policy import ModelPolicy
 from opd_widgets.diagnosis.policies.policy import checked_logprobs
 from opd_widgets.diagnosis.policies.served_policy import ServedPolicy
 from opd_widgets.errors import InvalidInputError
-from opd_widgets.scoring.identity import ANSWERS, differences, model_identity
+from opd_widgets.scoring.identity import ANSWERS, differences, first_of, model_identity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from opd_widgets.diagnosis.policies.policy import Policy
 
 KEPT = 8  # log-probabilities of the first token by which a policy that is no model is known
-_SHOWN = 3
 
 
 def identity_of(
@@ -82,11 +81,10 @@ def check_same(stored: Mapping[str, Any], now: Mapping[str, Any], folder: Path) 
     if not stored:
         msg = f"the diagnosis at {str(folder)!r} was saved from memory, which nothing continues; choose another folder"
         raise InvalidInputError(msg)
-    found = list(_unlike(stored, now))
+    found = first_of(_unlike(stored, now))
     if found:
-        more = f"; and {len(found) - _SHOWN} more differences" if len(found) > _SHOWN else ""
         msg = (
-            f"the diagnosis at {str(folder)!r} is of something else: {'; '.join(found[:_SHOWN])}{more}. Success "
+            f"the diagnosis at {str(folder)!r} is of something else: {found}. Success "
             "probabilities belong to one student, prompt, verifier and length limit. Give the same, or another folder"
         )
         raise InvalidInputError(msg)

@@ -63,7 +63,7 @@ def _needs(evidence: Evidence, market: Market, rows: NDArray[np.int64], n_min: i
     """Yield what each candidate of the nodes lacks, the largest reverse-KL gradient first."""
     nodes, place = evidence.nodes, evidence.candidate_place
     passing = evidence.tree.count(np.ones(len(evidence.rollouts)), on_policy=False)
-    kept = (nodes.tokens >= 0)[:, None] & ~np.isnan(nodes.teacher_logp) & ~np.isnan(nodes.student_logp)[:, None]
+    kept = nodes.said_by_both
     pulled = distillation(
         "reverse_kl", renormalised(nodes.student_logp[:, None], kept), renormalised(nodes.teacher_logp, kept)
     )

@@ -66,7 +66,7 @@ def _gain(hangs: float, visits: int) -> float:
 def _hangs(evidence: Evidence, fit: Fit, loss: Loss, beta: float) -> NDArray[np.float64]:
     """Return how much of the spread of the cosines hangs on each candidate's success, summed over teachers, [M, C]."""
     nodes = evidence.nodes
-    kept = (nodes.tokens >= 0)[:, None] & ~np.isnan(nodes.teacher_logp) & ~np.isnan(nodes.student_logp)[:, None]
+    kept = nodes.said_by_both
     draws = fit.posterior.astype(np.float64)
     cosine = np.nan_to_num(alignments(nodes, draws, kept, loss, beta))  # [M, T, D]
     draws = np.nan_to_num(draws)

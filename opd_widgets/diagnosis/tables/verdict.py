@@ -29,7 +29,7 @@ def verdicts(reading: Reading) -> NDArray[np.object_]:
     - "": there is an alignment.
     """
     nodes = reading.evidence.nodes
-    could = nodes.used[:, None] & ~np.isnan(nodes.teacher_logp) & ~np.isnan(nodes.student_logp)[:, None]
+    could = nodes.said_by_both
     few = (reading.n_support < 2) & (could.sum(axis=-1) >= 2)
     undefined = np.isnan(reading.draws).all(axis=-1)
     found = np.full(few.shape, COUNTED, object)
