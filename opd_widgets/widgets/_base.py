@@ -1,17 +1,12 @@
-"""What all widgets share: the built front end, selection traits, a short repr."""
+"""What all widgets share: the built front end, a short repr, what a page of them holds, what they are linked by."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import anywidget
-import traitlets
-
-from opd_widgets.data.scores import Scores
-from opd_widgets.errors import InvalidInputError, MissingSignalError
-from opd_widgets.measures.signals import REGISTRY, get_signal
-from opd_widgets.widgets._traits import ScoresTrait
 
 STATIC = Path(__file__).resolve().parent.parent / "static"
 
@@ -36,38 +31,15 @@ def bundle(stem: str, suffix: str) -> Path | str:
     return UNBUILT if suffix == "js" else ""
 
 
-class ScoresWidget(anywidget.AnyWidget):
-    """A view of scores with a selection that both sides read and write.
+class OpdWidget(anywidget.AnyWidget):
+    """A view with a built front end.
 
     Traits:
-        scores (Scores): what is shown. Assign new ones to show those.
-        rollout (int, 0): index of the selected rollout.
-        token (int, -1): index of the selected response token; -1 is none.
-        teacher (str): name of the selected teacher; the first one by default.
-        signal (str, "advantage"): registry name of the signal in colour.
-        live (dict): what was rescored under edited contexts; written by Python only.
+        selection (Selection, None): what linked views agree on; set by `opd.link`.
     """
 
-    generation = 0  # counts the scores shown; edits carry it, so that none lands on scores it was not made for
-    scores = ScoresTrait().tag(sync=True)
-    live: traitlets.Dict[str, Any] = traitlets.Dict({"entries": [], "vocab": {}, "generation": 1}).tag(sync=True)
-    rollout = traitlets.Int(0).tag(sync=True)
-    token = traitlets.Int(-1).tag(sync=True)
-    teacher = traitlets.Unicode("").tag(sync=True)
-    signal = traitlets.Unicode("advantage").tag(sync=True)
-
-    def __init__(self, scores: Scores, **traits: Any) -> None:
-        if not isinstance(scores, Scores):
-            kind = type(scores).__name__
-            msg = f"found {kind}, expected opd.Scores as opd.score(rollouts, student, teachers) returns them"
-            raise InvalidInputError(msg)
-        traits.setdefault("teacher", next(iter(scores.teachers), ""))
-        traits.setdefault("signal", _first_signal(scores))
-        super().__init__(scores=scores, **traits)
-
-    def __repr__(self) -> str:
-        """Say what is shown, in one line: this is what a reader of a saved notebook sees without the widget."""
-        return f"{type(self).__name__}({self.scores!r})"
+    page_traits: ClassVar[tuple[str, ...]] = ()  # what a page without Python holds
+    selection = anywidget.WidgetTrait().tag(sync=True)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """Show the widget, with the short repr for hosts that cannot."""
@@ -77,64 +49,13 @@ class ScoresWidget(anywidget.AnyWidget):
             data["text/plain"] = repr(self)
         return shown
 
-    def editable(self, scores: Scores) -> frozenset[str]:
-        """Return the teachers whose context can be edited here."""
-        del scores
-        return frozenset()
+    def page_state(self) -> dict[str, Any]:
+        """Return the state of a page without Python: no model is behind it, and nobody is linked."""
+        return dict(self.get_state(list(self.page_traits)))
 
-    @traitlets.observe("scores")
-    def _keep_selection(self, change: dict[str, Any]) -> None:
-        """Keep the selection where the new scores have it, and move it to the start where they do not."""
-        if not isinstance(change["old"], Scores):
-            return
-        self.live = {"entries": [], "vocab": {}, "generation": self.generation}
-        self.rollout = min(self.rollout, max(0, len(self.scores) - 1))
-        if self.teacher not in self.scores.teachers:
-            self.teacher = next(iter(self.scores.teachers), "")
-        if self.signal not in _signals(self.scores):
-            self.signal = _first_signal(self.scores)
+    def place(self) -> dict[str, Any]:
+        """Return what is selected here, by the names of `Selection`; what this view has no word on is left out."""
+        return {}
 
-    @traitlets.validate("rollout")
-    def _check_rollout(self, proposal: dict[str, Any]) -> int:
-        value = int(proposal["value"])
-        if not 0 <= value < max(1, len(self.scores)):
-            msg = f"found rollout={value}, expected 0 to {len(self.scores) - 1}"
-            raise InvalidInputError(msg)
-        return value
-
-    @traitlets.validate("token")
-    def _check_token(self, proposal: dict[str, Any]) -> int:
-        value = int(proposal["value"])
-        longest = max((len(rollout) for rollout in self.scores.rollouts), default=0)
-        if not -1 <= value < max(1, longest):
-            msg = f"found token={value}, expected -1 (none) or the index of a response token, 0 to {longest - 1}"
-            raise InvalidInputError(msg)
-        return value
-
-    @traitlets.validate("teacher")
-    def _check_teacher(self, proposal: dict[str, Any]) -> str:
-        value = str(proposal["value"])
-        return self.scores.check_teacher(value) if self.scores.teachers else value
-
-    @traitlets.validate("signal")
-    def _check_signal(self, proposal: dict[str, Any]) -> str:
-        signal = get_signal(str(proposal["value"]))
-        if signal.name not in _signals(self.scores):
-            reason = signal.reason or f"it needs {', '.join(signal.needs).replace('_', ' ')}, not measured here"
-            msg = (
-                f"signal {signal.name!r} is not available in these scores: {reason}. There are {_signals(self.scores)}"
-            )
-            raise MissingSignalError(msg)
-        return signal.name
-
-
-def _signals(scores: Scores) -> list[str]:
-    """Return the signals these scores have, in registry order."""
-    first = scores.items[:1]
-    held = {name for item in first for name in item.signals}
-    held |= {name for item in first for teacher in item.teachers.values() for name in teacher.signals}
-    return [name for name in REGISTRY if name in held or not scores.items]
-
-
-def _first_signal(scores: Scores) -> str:
-    return next(iter(_signals(scores)), "advantage")
+    def go_to(self, place: Mapping[str, Any]) -> None:
+        """Select what of a place this view has; what it does not have stays as it is."""

@@ -15,10 +15,11 @@ from opd_widgets.errors import InvalidInputError
 from opd_widgets.scoring.from_tracks import scores_from_tracks
 from opd_widgets.scoring.panel import Options, Panel
 from opd_widgets.scoring.score import score
-from opd_widgets.widgets._base import ScoresWidget, bundle
+from opd_widgets.widgets._base import bundle
 from opd_widgets.widgets._live import LiveScoring, Progress
 from opd_widgets.widgets._requests import EditRequests
 from opd_widgets.widgets._rpc import Rpc
+from opd_widgets.widgets._scores_widget import ScoresWidget
 from opd_widgets.widgets._traits import columns_sent
 from opd_widgets.widgets._wire_live import wire_live
 
@@ -119,6 +120,10 @@ class Explorer(ScoresWidget):
     def edited_scores(self) -> Scores:
         """Return the scores with all edits in their place."""
         return self.scores if self._live is None else self._live.merged()
+
+    def page_state(self) -> dict[str, Any]:
+        """Return the state of a page without Python: nobody scores there."""
+        return {**super().page_state(), "job": asdict(Progress("none"))}
 
     def close(self) -> None:
         """Close the view; edits under way stop, since nobody would see them."""

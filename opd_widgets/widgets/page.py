@@ -14,16 +14,15 @@ from typing import Any
 from opd_widgets.data.plain import json_text
 from opd_widgets.data.whole_file import whole_file
 from opd_widgets.errors import InvalidInputError, MissingDependencyError
-from opd_widgets.widgets._base import STATIC, ScoresWidget
+from opd_widgets.widgets._base import STATIC, OpdWidget
 
-_TRAITS = ("scores", "live", "rollout", "token", "teacher", "signal")
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; "
     "base-uri 'none'; form-action 'none'"
 )
 
 
-def write_page(widget: ScoresWidget, path: str | Path, title: str = "opd_widgets") -> Path:
+def write_page(widget: OpdWidget, path: str | Path, title: str = "opd_widgets") -> Path:
     """Write a widget as one HTML file that reads without Python; scoring controls are hidden there.
 
     Args:
@@ -44,15 +43,14 @@ def write_page(widget: ScoresWidget, path: str | Path, title: str = "opd_widgets
     return Path(path).expanduser()
 
 
-def page_html(widget: ScoresWidget, title: str = "opd_widgets") -> str:
+def page_html(widget: OpdWidget, title: str = "opd_widgets") -> str:
     """Return the page as text; see `write_page`."""
-    if not isinstance(widget, ScoresWidget):
+    if not isinstance(widget, OpdWidget):
         kind = type(widget).__name__
         msg = f"found {kind}, expected a widget such as opd.Explorer(scores)"
         raise InvalidInputError(msg)
     stem = _stem(widget)
-    state = widget.get_state(list(_TRAITS))
-    page = {"widget": stem, "state": {**state, "job": {**_NO_JOB}}}
+    page = {"widget": stem, "state": widget.page_state()}
     return _TEMPLATE.format(
         policy=_POLICY,
         title=html.escape(title.encode("utf-8", "replace").decode("utf-8")),
@@ -62,8 +60,6 @@ def page_html(widget: ScoresWidget, title: str = "opd_widgets") -> str:
         host=_built("static_page.js"),
     )
 
-
-_NO_JOB = {"state": "none", "teacher": None, "question": None, "done": 0, "total": 0, "seconds": 0.0, "message": ""}
 
 _TEMPLATE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -80,7 +76,7 @@ _TEMPLATE = """<!doctype html>
 """
 
 
-def _stem(widget: ScoresWidget) -> str:
+def _stem(widget: OpdWidget) -> str:
     """Return the bundle's name: the module's, one stem for class, module and bundle."""
     return type(widget).__module__.rpartition(".")[2]
 

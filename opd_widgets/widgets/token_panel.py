@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from opd_widgets.widgets._base import ScoresWidget, bundle
+from opd_widgets.widgets._base import bundle
+from opd_widgets.widgets._scores_widget import ScoresWidget
 
 
 class TokenPanel(ScoresWidget):

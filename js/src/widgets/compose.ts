@@ -6,13 +6,14 @@ import { maker } from "../view/dom";
 import { keys } from "../view/keys";
 import type { Actions, View, ViewState } from "../view/state";
 import { mount } from "./mount";
+import { scoresKind } from "./scores_source";
 
 type Part = (root: HTMLElement, actions: Actions) => View & { move?(step: number): void };
 
 export function compose(name: string, parts: Part[]): AnyWidget<ExplorerTraits> {
   return {
     render: (props) =>
-      mount(props, name, ({ root, actions, signal }) => {
+      mount(props, scoresKind(name), ({ root, actions, signal }) => {
         let last: ViewState | null = null;
         const box = maker(root)("div", { class: "opd-frame opd-alone" });
         root.append(box);

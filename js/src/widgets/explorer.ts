@@ -1,13 +1,13 @@
 /** The Explorer: everything on one page, and the only widget that may ask Python for something. */
-import type { AnyWidget } from "@anywidget/types";
+import type { AnyModel, AnyWidget } from "@anywidget/types";
 import { createContextSession } from "../model/context_session";
 import type { ExplorerTraits } from "../model/contract";
 import { createRpc } from "../model/rpc";
 import { explorer } from "../view/explorer";
-import { mount } from "./mount";
-import type { Model } from "./traits";
+import { type AnyTraits, mount } from "./mount";
+import { scoresKind } from "./scores_source";
 
-function channel(model: Model): Parameters<typeof createRpc>[0] {
+function channel(model: AnyModel<AnyTraits>): Parameters<typeof createRpc>[0] {
   return {
     send: (content) => model.send(content),
     listen(receive) {
@@ -20,7 +20,7 @@ function channel(model: Model): Parameters<typeof createRpc>[0] {
 
 const widget: AnyWidget<ExplorerTraits> = {
   render(props) {
-    return mount(props, "opd-explorer", ({ root, actions, model, signal, refresh }) => {
+    return mount(props, scoresKind("opd-explorer"), ({ root, actions, model, signal, refresh }) => {
       const session = createContextSession(createRpc(channel(model), signal), signal, refresh);
       const view = explorer(root, actions, session);
       return {

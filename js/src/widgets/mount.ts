@@ -1,64 +1,71 @@
 /** What all widgets share: a root in the host's theme, traits in, selection out, everything undone when the view ends. */
-import type { RenderProps } from "@anywidget/types";
+import type { AnyModel, RenderProps } from "@anywidget/types";
 import { followTheme } from "../host/theme";
-import type { ExplorerTraits } from "../model/contract";
 import { maker } from "../view/dom";
-import type { Actions, Selection, View } from "../view/state";
-import { complete, type Model, Source, TRAITS } from "./traits";
+import { type Chosen, createChosen, type Naming } from "./chosen";
 
-export interface Site {
+// biome-ignore lint/suspicious/noExplicitAny: the traits differ from widget to widget; each one's Source knows its own
+export type AnyTraits = any;
+
+export interface Source<State, Change> extends Naming<Change> {
+  /** null where there is nothing to show yet. */
+  state(chosen: Change): State | null;
+  /** A change the reader asked for, with what follows from it. */
+  complete(change: Partial<Change>, state: State | null): Partial<Change>;
+}
+
+export interface Kind<State, Change> {
+  /** Class of the root. */
+  name: string;
+  /** The traits that only Python writes. */
+  data: readonly string[];
+  /** The selection traits, written from both sides. */
+  chosen: readonly (keyof Change & string)[];
+  /** What is said where there is nothing to show. */
+  empty: string;
+  source(model: AnyModel<AnyTraits>): Source<State, Change>;
+}
+
+export interface Site<Change> {
   root: HTMLElement;
-  actions: Actions;
-  model: Model;
+  actions: { select(change: Partial<Change>): void };
+  model: AnyModel<AnyTraits>;
   /** Aborts when the view ends, in whichever of two ways the host says so. */
   signal: AbortSignal;
   /** Draws on the next frame. */
   refresh(): void;
 }
 
+export interface Drawn<State> {
+  update(state: State): void;
+  destroy(): void;
+}
+
 function message(error: unknown): string {
-  return `The scores could not be read: ${error instanceof Error ? error.message : String(error)}`;
+  return `The data could not be read: ${error instanceof Error ? error.message : String(error)}`;
 }
 
-/** One write a frame at most: scrubbing would otherwise fill the comm. */
-function selectionWriter(model: Model, source: Source, refresh: () => void, frame: (run: () => void) => void): Actions {
-  let pending = false;
-  return {
-    select(change: Partial<Selection>) {
-      const whole = complete(change, source.state());
-      let differs = false;
-      for (const [name, value] of Object.entries(whole) as [keyof Selection, never][]) {
-        if (model.get(name) === value) continue;
-        model.set(name, value);
-        differs = true;
-      }
-      refresh();
-      if (!differs || pending) return;
-      pending = true;
-      frame(() => {
-        pending = false;
-        model.save_changes();
-      });
-    },
-  };
-}
-
-export function mount(props: RenderProps<ExplorerTraits>, name: string, create: (site: Site) => View): () => void {
+export function mount<State, Change extends object>(
+  props: RenderProps<AnyTraits>,
+  kind: Kind<State, Change>,
+  create: (site: Site<Change>) => Drawn<State>,
+): () => void {
   const { model, el } = props;
   const life = new AbortController();
   const window = el.ownerDocument.defaultView as Window;
   const h = maker(el);
-  const root = h("div", { class: `opd-root ${name}`, "data-lm-suppress-shortcuts": "true" });
+  const root = h("div", { class: `opd-root ${kind.name}`, "data-lm-suppress-shortcuts": "true" });
   const empty = h("p", { class: "opd-quiet opd-empty", role: "status" });
   root.append(empty);
   el.append(root);
   followTheme(root, life.signal);
-  const source = new Source(model);
+  const source = kind.source(model);
+  let state: State | null = null;
 
   const draw = (): void => {
     try {
-      const state = source.state();
-      empty.textContent = state ? "" : "No scores yet.";
+      state = source.state(chosen.get());
+      empty.textContent = state ? "" : kind.empty;
       empty.hidden = state !== null;
       if (state) view.update(state);
     } catch (error) {
@@ -75,15 +82,24 @@ export function mount(props: RenderProps<ExplorerTraits>, name: string, create: 
       draw();
     });
   };
-  const actions = selectionWriter(model, source, refresh, (run) => window.requestAnimationFrame(run));
+  const chosen: Chosen<Change> = createChosen({
+    model,
+    host: props.host,
+    fields: kind.chosen,
+    naming: source,
+    changed: refresh,
+    signal: life.signal,
+    frame: (run) => window.requestAnimationFrame(run),
+  });
+  const actions = { select: (change: Partial<Change>) => chosen.set(source.complete(change, state)) };
   const view = create({ root, actions, model, signal: life.signal, refresh });
-  for (const trait of TRAITS) model.on(`change:${trait}`, refresh);
+  for (const trait of kind.data) model.on(`change:${trait}`, refresh);
 
   const end = (): void => {
     if (life.signal.aborted) return;
     life.abort();
     window.cancelAnimationFrame(asked);
-    for (const trait of TRAITS) model.off(`change:${trait}`, refresh);
+    for (const trait of kind.data) model.off(`change:${trait}`, refresh);
     view.destroy();
     root.remove();
   };

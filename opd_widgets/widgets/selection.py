@@ -1,0 +1,69 @@
+"""What linked views agree on: one place, in one trait, so that it is never half old and half new."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import anywidget
+import traitlets
+
+from opd_widgets.errors import InvalidInputError
+
+NOTHING: Mapping[str, Any] = {
+    "question": None,
+    "rollout": None,
+    "token": None,
+    "node": None,
+    "teacher": None,
+    "signal": None,
+}
+_KINDS: Mapping[str, type] = {"question": str, "rollout": str, "token": int, "node": int, "teacher": str, "signal": str}
+
+
+class Selection(anywidget.AnyWidget):
+    """What linked views have selected, by names that mean the same in each; made by `opd.link`.
+
+    It has no view of its own. In the browser the linked views write it and read it without Python, so they follow each
+    other also while a cell runs.
+
+    Example:
+        >>> selection = opd.link(explorer, alignment)
+        >>> selection.place["rollout"], selection.place["token"]
+        >>> selection.select(teacher="Self-1C")
+
+    Traits:
+        value (dict): the place: "question" (id), "rollout" (id), "token" (index of a response token), "node" (index in
+            its question's nodes), "teacher" and "signal" (names); None where nobody has said. Replaced as a whole.
+    """
+
+    _esm = "export default {}"
+
+    value: traitlets.Dict[str, Any] = traitlets.Dict(dict(NOTHING)).tag(sync=True, echo_update=False)
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """What is selected, as a dict of your own."""
+        return dict(self.value)
+
+    def select(self, **place: Any) -> None:
+        """Change some of the place; what is not named stays.
+
+        Raises:
+            InvalidInputError: a name that a place does not have, or a value of another kind.
+
+        """
+        self.value = {**self.value, **place}
+
+    @traitlets.validate("value")
+    def _check_value(self, proposal: Any) -> dict[str, Any]:
+        value = dict(proposal["value"])
+        for name, entry in value.items():
+            kind = _KINDS.get(name)
+            if kind is None:
+                msg = f"found {name!r} in a selection, expected some of {list(NOTHING)}"
+                raise InvalidInputError(msg)
+            if entry is not None and (not isinstance(entry, kind) or isinstance(entry, bool)):
+                msg = f"found {name}={entry!r}, expected {kind.__name__} or None"
+                raise InvalidInputError(msg)
+        return {**NOTHING, **value}
