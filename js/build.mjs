@@ -6,7 +6,17 @@ import * as esbuild from "esbuild";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const out = resolve(here, "../opd_widgets/static");
-const stems = ["explorer", "token_strip", "rollout_list", "token_panel"];
+const stems = [
+  "alignment_view",
+  "compare",
+  "alignment_view",
+  "explorer",
+  "token_strip",
+  "rollout_list",
+  "token_panel",
+  "tree_view",
+  "progress_view",
+];
 /** A widget's module text is a trait of every instance, so its size is paid many times. */
 const limit = 100 * 1024;
 

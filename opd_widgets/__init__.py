@@ -46,13 +46,21 @@ if TYPE_CHECKING:
     from opd_widgets.scoring.run import score_to
     from opd_widgets.scoring.sample import sample_rollouts
     from opd_widgets.scoring.score import score
+    from opd_widgets.widgets.alignment_view import AlignmentView
+    from opd_widgets.widgets.compare import Compare
     from opd_widgets.widgets.explorer import Explorer
+    from opd_widgets.widgets.linking import link
     from opd_widgets.widgets.page import write_page
+    from opd_widgets.widgets.progress_view import ProgressView
     from opd_widgets.widgets.rollout_list import RolloutList
+    from opd_widgets.widgets.selection import Selection
     from opd_widgets.widgets.token_panel import TokenPanel
     from opd_widgets.widgets.token_strip import TokenStrip
+    from opd_widgets.widgets.tree_view import TreeView
 
 _HOME = {
+    "AlignmentView": "widgets.alignment_view",
+    "Compare": "widgets.compare",
     "Diagnosis": "diagnosis.result",
     "DiagnosisSettings": "diagnosis.settings",
     "Explorer": "widgets.explorer",
@@ -62,6 +70,7 @@ _HOME = {
     "Message": "data.message",
     "OpdError": "errors",
     "Options": "scoring.panel",
+    "ProgressView": "widgets.progress_view",
     "Provenance": "data.track",
     "Question": "data.question",
     "Recorder": "scoring.recording.recorder",
@@ -69,6 +78,7 @@ _HOME = {
     "RolloutList": "widgets.rollout_list",
     "Sampling": "models.protocol",
     "Scores": "data.scores",
+    "Selection": "widgets.selection",
     "ServerModel": "models.server",
     "SignalSettings": "measures.signal",
     "Steps": "data.steps",
@@ -76,6 +86,7 @@ _HOME = {
     "TokenPanel": "widgets.token_panel",
     "TokenStrip": "widgets.token_strip",
     "TopK": "data.topk",
+    "TreeView": "widgets.tree_view",
     "context_table": "scoring.context_table",
     "contexts": "models.contexts",
     "contrast": "scoring.contrast",
@@ -83,6 +94,7 @@ _HOME = {
     "diagnose": "diagnosis.diagnose",
     "diagnosis_cost": "diagnosis.diagnose",
     "gradients": "measures.gradients",
+    "link": "widgets.linking",
     "load": "data.store",
     "load_diagnosis": "diagnosis.run.stored",
     "load_steps": "data.steps",
@@ -109,6 +121,8 @@ _MODULES = (
 )
 
 __all__ = [
+    "AlignmentView",
+    "Compare",
     "Diagnosis",
     "DiagnosisSettings",
     "Explorer",
@@ -118,6 +132,7 @@ __all__ = [
     "Message",
     "OpdError",
     "Options",
+    "ProgressView",
     "Provenance",
     "Question",
     "Recorder",
@@ -125,6 +140,7 @@ __all__ = [
     "RolloutList",
     "Sampling",
     "Scores",
+    "Selection",
     "ServerModel",
     "SignalSettings",
     "Steps",
@@ -132,6 +148,7 @@ __all__ = [
     "TokenPanel",
     "TokenStrip",
     "TopK",
+    "TreeView",
     "context_table",
     "contexts",
     "contrast",
@@ -139,6 +156,7 @@ __all__ = [
     "diagnose",
     "diagnosis_cost",
     "gradients",
+    "link",
     "load",
     "load_diagnosis",
     "load_steps",

@@ -43,7 +43,16 @@ JS_LAYERS = {
     "host": {"host"},
     "widgets": {"core", "view", "model", "host", "widgets"},
 }
-VIEW_TYPES = {"model/contract", "model/codec", "model/dataset"}
+VIEW_TYPES = {
+    "model/alignment_data",
+    "model/contract",
+    "model/codec",
+    "model/dataset",
+    "model/diagnosis_contract",
+    "model/places",
+    "model/progress_contract",
+    "model/top_windows",
+}
 JS_IMPORT = re.compile(
     r"""^\s*(?:import|export)\s+(?P<type>type\s)?[^;'"]*?from\s*["'](?P<of>[^"']+)["']"""
     r"""|^\s*import\s*["'](?P<bare>[^"']+)["']"""

@@ -162,7 +162,7 @@ function disturb(trait: ScoresTrait, hostile: number): void {
     }
     if (p.teacher !== null) for (const token of [8, 9]) set(i, token, Number.NaN);
   });
-  for (let i = 20; i < 26; i++) trait.mask.setUint8(record.offset + i, 0);
+  for (let i = 20; i < 26; i++) trait.mask?.setUint8(record.offset + i, 0);
 }
 
 interface Sink {

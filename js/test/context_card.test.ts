@@ -4,7 +4,7 @@ import { liveModel } from "../dev/kernel";
 import { onlyHere } from "../src/core/only_here";
 import { staticModel } from "../src/host/static_model";
 import type { ScoresTrait } from "../src/model/contract";
-import { rowsOf } from "../src/view/context_editor";
+import { rowsOf } from "../src/view/field_height";
 import { lineBefore } from "../src/view/prompts";
 import explorer from "../src/widgets/explorer";
 

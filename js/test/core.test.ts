@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { aggregate, cellMasked, cellOf, cellValues } from "../src/core/cells";
 import { contrast, mix, parseHex, toHex, toOklab } from "../src/core/colour";
-import { extremeOrder, jump } from "../src/core/extremes";
 import { formatNumber, formatProbability, formatShort } from "../src/core/format";
 import { arrange, type ListEntry } from "../src/core/listing";
 import { paletteCss, ramp, STEPS, textPairs } from "../src/core/palette";
@@ -108,22 +107,6 @@ describe("aggregates of a rollout", () => {
     const made = stats([1, 3, Number.NEGATIVE_INFINITY, Number.NaN, 100], [1, 1, 1, 1, 0]);
     expect(made).toEqual({ mean: 2, sum: 4, finite: 2, missing: 1, below: 1, above: 0 });
     expect(stats([Number.NaN], [1]).mean).toBeNaN();
-  });
-});
-
-describe("jumps", () => {
-  const values = [0.05, -3, 2, Number.NaN, Number.NEGATIVE_INFINITY, 3, 9];
-  const order = extremeOrder(values, (i) => i === 6, diverging);
-  it("goes by size, infinities first, over noise, missing and masked", () => {
-    expect(order).toEqual([4, 1, 5, 2]);
-  });
-  it("moves both ways and stops at the ends", () => {
-    expect(jump(order, -1, 1)).toBe(4);
-    expect(jump(order, 4, 1)).toBe(1);
-    expect(jump(order, 1, -1)).toBe(4);
-    expect(jump(order, 4, -1)).toBe(4);
-    expect(jump(order, 2, 1)).toBe(2);
-    expect(jump([], 0, 1)).toBe(-1);
   });
 });
 

@@ -34,6 +34,29 @@ describe("theme", () => {
     expect(detectTheme(node)).toBe("light");
   });
 
+  it("knows VS Code by its classes where it does not say its kind", () => {
+    const node = root();
+    for (const [names, theme] of [
+      ["vscode-dark", "dark"],
+      ["vscode-light", "light"],
+      ["vscode-high-contrast", "dark"],
+      ["vscode-high-contrast-light vscode-high-contrast", "light"],
+    ]) {
+      document.body.className = names;
+      expect(detectTheme(node), names).toBe(theme);
+    }
+  });
+
+  it("knows marimo's wrapper around a view, and Colab's page both ways", () => {
+    const node = root();
+    const wrapper = document.body.appendChild(document.createElement("div"));
+    wrapper.append(node);
+    wrapper.className = "dark";
+    expect(detectTheme(node)).toBe("dark");
+    document.documentElement.setAttribute("theme", "light");
+    expect(detectTheme(node)).toBe("light");
+  });
+
   it("follows a change until the signal aborts", async () => {
     const node = root();
     const life = new AbortController();

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { makeScores, withoutTeachers } from "../dev/fixture";
 import { staticModel } from "../src/host/static_model";
 import type { JobTrait, LiveTrait } from "../src/model/contract";
+import { Dataset } from "../src/model/dataset";
 import { contextStatus } from "../src/view/context_status";
 import { nextSignal, splitSignals } from "../src/view/switches";
 import explorer from "../src/widgets/explorer";
@@ -43,6 +44,20 @@ function type(field: HTMLElement, text: string): void {
   field.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
+/** The cells of the strip: one that is broken over rows has several nodes. */
+function stripCells(
+  all: (selector: string) => HTMLElement[],
+): { text: string; className: string; nodes: HTMLElement[] }[] {
+  const cells: { text: string; className: string; nodes: HTMLElement[] }[] = [];
+  for (const node of all(".opd-strip [data-cell]")) {
+    const at = Number(node.dataset.cell);
+    cells[at] ??= { text: "", className: node.className, nodes: [] };
+    cells[at].text += node.textContent;
+    cells[at].nodes.push(node);
+  }
+  return cells;
+}
+
 /** Views still open: one left behind would wake up after the test environment is gone. */
 const open: (() => void)[] = [];
 
@@ -55,7 +70,7 @@ describe("token strip", () => {
   it("shows every cell's text and colours it by the current teacher", async () => {
     const { model, all, scores } = await show();
     const cells = all(".opd-strip .opd-cell");
-    expect(cells.map((c) => c.textContent)).toEqual(scores.meta.rollouts[1].cells.texts);
+    expect(cells.map((c) => c.textContent)).toEqual(Dataset.read(scores, null).rollout(1).cells.texts);
     const before = cells.map((c) => c.className);
     expect(before.some((c) => /opd-v-n\d/.test(c))).toBe(true);
     model.set("teacher", "Self + wrong");
@@ -67,7 +82,7 @@ describe("token strip", () => {
 
   it("marks what is no number, and what is not the student's", async () => {
     const { all } = await show({ rollout: 23 });
-    const classes = all(".opd-strip .opd-cell").map((c) => c.className);
+    const classes = stripCells(all).map((c) => c.className);
     expect(classes[3]).toContain("opd-v-ninf");
     expect(classes[5]).toContain("opd-v-inf");
     expect(classes[8]).toContain("opd-v-nan");
@@ -78,14 +93,14 @@ describe("token strip", () => {
     const { el, all } = await show({ rollout: 23, token: 1 });
     expect(all("img, script, b")).toHaveLength(0);
     expect(el.textContent).toContain("<img src=x onerror=alert(1)>");
-    expect(all(".opd-strip .opd-cell").map((c) => c.textContent)).toContain("&amp;");
+    expect(stripCells(all).map((c) => c.text)).toContain("&amp;");
   });
 
   it("copies the true text, line breaks and all", async () => {
     const { all, scores } = await show({ rollout: 23 });
-    const { texts } = scores.meta.rollouts[23].cells;
+    const { texts } = Dataset.read(scores, null).rollout(23).cells;
     expect(texts.join("")).toContain("\n");
-    const cells = all(".opd-strip .opd-cell");
+    const cells = stripCells(all).map((c) => c.nodes);
     const copied = (from: Node, to: Node): string | null => {
       const range = document.createRange();
       range.setStartBefore(from);
@@ -95,13 +110,13 @@ describe("token strip", () => {
       const setData = vi.fn();
       const clipboardData = { setData };
       const event = Object.assign(new Event("copy", { bubbles: true, cancelable: true }), { clipboardData });
-      cells[0].dispatchEvent(event);
+      cells[0][0].dispatchEvent(event);
       expect(event.defaultPrevented).toBe(setData.mock.calls.length > 0);
       return setData.mock.calls[0]?.[1] ?? null;
     };
-    expect(copied(cells[0], cells[cells.length - 1])).toBe(texts.join(""));
-    expect(copied(cells[2], cells[9])).toBe(texts.slice(2, 10).join(""));
-    expect(copied(document.body, cells[9])).toBeNull();
+    expect(copied(cells[0][0], cells.at(-1)!.at(-1)!)).toBe(texts.join(""));
+    expect(copied(cells[2][0], cells[9].at(-1)!)).toBe(texts.slice(2, 10).join(""));
+    expect(copied(document.body, cells[9][0])).toBeNull();
   });
 
   it("stands alone with its keys", async () => {
@@ -151,6 +166,14 @@ describe("keyboard", () => {
     expect(model.get("rollout")).toBe(1);
     await press("?");
     expect(one(".opd-help").hidden).toBe(false);
+  });
+
+  it("counts every key, however many come within a frame", async () => {
+    const { model, one } = await show({ token: 0 });
+    for (let i = 0; i < 5; i++) {
+      one(".opd-strip").dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+    }
+    expect(model.get("token")).toBe(5);
   });
 
   it("leaves keys alone where text is typed", async () => {

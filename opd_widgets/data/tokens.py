@@ -51,6 +51,16 @@ def display_cells(pieces: Iterable[Piece]) -> list[Cell]:
     return list(_cells(list(pieces)))
 
 
+def first_cell(pieces: Iterable[Piece]) -> Cell:
+    """Return the first of the cells that `display_cells` makes; it covers four tokens at most.
+
+    Raises:
+        StopIteration: there are no tokens.
+
+    """
+    return next(_cells(list(pieces)))
+
+
 def _cells(pieces: list[Piece]) -> Iterator[Cell]:
     position = 0
     while position < len(pieces):

@@ -26,6 +26,8 @@ def visible_text(text: str) -> str:
 
     Space, tab and line break stay: a view draws a sign over them, so that copying gives the text back.
     """
+    if text.isascii() and text.isprintable():  # the most of it, and nothing to do
+        return text
     shown = "".join(_visible(char) for char in text)
     if text and _starts_combining(text):
         shown = DOTTED_CIRCLE + shown

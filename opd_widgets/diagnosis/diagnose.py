@@ -14,6 +14,7 @@ from opd_widgets.diagnosis.run.setup import Setup, setup
 if TYPE_CHECKING:
     from opd_widgets.data.question import Question
     from opd_widgets.diagnosis.run.cost import Cost
+    from opd_widgets.diagnosis.run.rounds import Rounds
     from opd_widgets.diagnosis.settings import DiagnosisSettings
     from opd_widgets.diagnosis.spending.strategies import Strategy
     from opd_widgets.diagnosis.tree import Prefix
@@ -128,12 +129,9 @@ def diagnose(
 def _run(begin: Setup) -> Diagnosis:
     """Draw what is to be drawn, and read it."""
     with begin.begun() as state:
-        begin.tell(state, finished=False)
         finished = True
         try:
-            state.prepare()
-            begin.tell(state, finished=False)
-            state.spend()
+            begin.carry_out(state)
         except KeyboardInterrupt:
             state.collect()
             if not state.nodes:  # nothing to show yet
@@ -147,6 +145,18 @@ def _run(begin: Setup) -> Diagnosis:
                 stacklevel=3,
             )
         told = begin.tell(state, finished=finished)
+    return result_of(begin, state, told)
+
+
+def result_of(begin: Setup, state: Rounds, told: Mapping[str, Any]) -> Diagnosis:
+    """Return what is drawn by now as a result, of the questions whose nodes are read.
+
+    Args:
+        begin: how it is read.
+        state: what is drawn.
+        told: what it tells of itself.
+
+    """
     evidence = tuple(state.evidence(index) for index in range(len(state.nodes)))
     apart = {one.question: tuple(state.held_out[index]) for index, one in enumerate(evidence)}
     return Diagnosis(evidence, begin.settings, told, apart)

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from opd_widgets.diagnosis.along_scores import along_scores
 from opd_widgets.diagnosis.drawn import UNVERIFIED
+from opd_widgets.diagnosis.initial_rollouts import initial_rollouts
 from opd_widgets.diagnosis.policies.policy_of import Speaker
 from opd_widgets.diagnosis.reading import Reading
 from opd_widgets.diagnosis.run.save import save_diagnosis
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from opd_widgets.data.question import Question
+    from opd_widgets.data.rollout import Rollout
+    from opd_widgets.data.scores import Scores
     from opd_widgets.diagnosis.drawn import Drawn
     from opd_widgets.diagnosis.evidence import Evidence
 
@@ -266,6 +270,14 @@ class Diagnosis:
 
         """
         return minillm_table(self.evidence, self.settings, questions, student, teachers)
+
+    def rollouts(self) -> list[Rollout]:
+        """Return the initial rollouts as `opd.score` takes them; see `initial_rollouts`."""
+        return initial_rollouts(self.evidence, self.about)
+
+    def along(self, scores: Scores) -> Scores:
+        """Return scores with the signal `alignment` at the rollouts' nodes; see `along_scores`."""
+        return along_scores(self.readings, self.teachers, scores)
 
     def save(self, folder: str | Path) -> Path:
         """Write the evidence to a new folder, which `opd.load_diagnosis` opens; held-out rollouts go with it.

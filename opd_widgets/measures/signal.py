@@ -86,7 +86,7 @@ class Signal:
         name: registry name, also the column name in data frames.
         label: short name for people.
         formula: plain text; s and t are student's and teacher's log-probability of the sampled token.
-        unit: "nats", "nats²", "rank", "share" or "".
+        unit: "nats", "nats²", "rank", "share", "cosine" or "".
         tier: what it needs; see the module `signals`.
         scale: which colour scale it takes.
         low, high: what the scale's two ends mean.

@@ -77,12 +77,16 @@ UNSCORED_SIGNALS = (
         "alignment",
         "gradient alignment",
         "cos(g_ideal, g_distill)",
-        "",
+        "cosine",
         "L4",
         "diverging",
-        "hurts",
-        "helps",
-        reason="needs success probabilities from targeted rollouts; scoring alone cannot estimate it",
+        "against the ideal gradient",
+        "along the ideal gradient",
+        aggregate="mean",
+        reason=(
+            "needs success probabilities from targeted rollouts, which scoring alone cannot estimate: "
+            "opd.diagnose(...).along(scores) adds it at the nodes of a diagnosis"
+        ),
         source="Unmasking On-Policy Distillation, arXiv 2605.10889",
     ),
 )

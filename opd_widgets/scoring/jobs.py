@@ -85,7 +85,7 @@ class Worker:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiting: dict[Hashable, Job] = {}
-        self._running: Job | None = None
+        self._running: list[Job] = []  # more than one where a long job lets others go first
         self._thread: threading.Thread | None = None
 
     def submit(self, key: Hashable, work: Work) -> Job:
@@ -95,8 +95,9 @@ class Worker:
             older = self._waiting.pop(key, None)
             if older is not None:
                 older.drop()
-            if self._running is not None and self._running.key == key:
-                self._running.cancel()
+            running = self._of(key)
+            if running is not None:
+                running.cancel()
             self._waiting[key] = job
             if self._thread is None:
                 self._thread = threading.Thread(target=self._loop, name="opd-widgets-worker", daemon=True)
@@ -109,7 +110,7 @@ class Worker:
             waiting = self._waiting.pop(key, None)
             if waiting is not None:
                 waiting.drop()
-            running = self._running if self._running is not None and self._running.key == key else None
+            running = self._of(key)
             if running is not None:
                 running.cancel()
         return waiting is not None or running is not None
@@ -119,17 +120,40 @@ class Worker:
         with self._lock:
             if key in self._waiting:
                 return self._waiting[key]
-            return self._running if self._running is not None and self._running.key == key else None
+            return self._of(key)
+
+    def others_first(self) -> None:
+        """Run what waits, but for newer jobs of what runs; for a long job to call between its steps, in its thread.
+
+        So a reader who edits a context need not wait for the end of a diagnosis.
+        """
+        while True:
+            with self._lock:
+                key = next((key for key in self._waiting if self._of(key) is None), None)
+                if key is None:
+                    return
+                job = self._waiting.pop(key)
+                self._running.append(job)
+            self._run(job)
 
     def _loop(self) -> None:
         while True:
             with self._lock:
                 if not self._waiting:
-                    self._thread = self._running = None
+                    self._thread = None
                     return
-                key = next(iter(self._waiting))
-                job = self._running = self._waiting.pop(key)
-            job.run()
+                job = self._waiting.pop(next(iter(self._waiting)))
+                self._running.append(job)
+            self._run(job)
+
+    def _run(self, job: Job) -> None:
+        job.run()
+        with self._lock:
+            self._running.remove(job)
+
+    def _of(self, key: Hashable) -> Job | None:
+        """Return the running job of a key."""
+        return next((job for job in self._running if job.key == key), None)
 
 
 WORKER = Worker()

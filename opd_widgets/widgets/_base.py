@@ -59,3 +59,18 @@ class OpdWidget(anywidget.AnyWidget):
 
     def go_to(self, place: Mapping[str, Any]) -> None:
         """Select what of a place this view has; what it does not have stays as it is."""
+
+    def complete(self, place: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a place with what this view knows to belong to it."""
+        return dict(place)
+
+    def rollout_id(self, index: int) -> str | None:
+        """Return the id of the rollout that tables name by an index; None where this view has no such rollout."""
+        del index
+        return None
+
+    def close(self) -> None:
+        """Close the view; it leaves those it was linked with."""
+        if self.selection is not None:
+            self.selection.leave(self)
+        super().close()

@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from opd_widgets.data.piece import Piece
-from opd_widgets.data.tokens import SPECIAL, Cell, display_cells
+from opd_widgets.data.tokens import Cell, display_cells
 from opd_widgets.data.visible import visible_text
 
 if TYPE_CHECKING:
@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 
 _UNKNOWN = Piece(b"\xff")
 LABEL = 160  # characters of a label
-
-
-def cells_of(pieces: Sequence[Piece]) -> dict[str, Any]:
-    """Return the wire form of the cells of some tokens."""
-    return _wire(display_cells(pieces))
+LABEL_READS = 4 * LABEL  # of the text it is a name for
 
 
 def _wire(cells: Sequence[Cell]) -> dict[str, Any]:
@@ -33,14 +29,9 @@ def _wire(cells: Sequence[Cell]) -> dict[str, Any]:
     }
 
 
-def label(pieces: Sequence[Piece]) -> str:
-    """Return a response in short: one line, with a space where a special token stood."""
-    return one_line("".join(" " if cell.kind == SPECIAL else cell.text for cell in display_cells(pieces)))
-
-
 def one_line(text: str) -> str:
     """Return a text in short, on one line, cut with an ellipsis: a name for the text, not the text itself."""
-    words = " ".join(visible_text(text[: 4 * LABEL]).split())
+    words = " ".join(visible_text(text[:LABEL_READS]).split())
     return words if len(words) <= LABEL else words[: LABEL - 1] + "…"
 
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from opd_widgets.errors import Cancelled
 from opd_widgets.scoring.jobs import WORKER, Job
 from opd_widgets.scoring.local import hidden_states
@@ -199,7 +201,7 @@ class LiveScoring:
         tokenizer = self.panel.model(edit[0]).tokenizer
         with self.lock:
             job.checkpoint()  # under the lock: a result that comes after a reset is thrown away
-            self.edited[edit] = scored
+            self.edited[edit] = _as_before(self.scores.items[edit[1]].teachers[edit[0]], scored)
             if whole:
                 self._before.pop(edit, None)
             for token in ids:
@@ -223,3 +225,9 @@ class _Steps:
             self.said = now
             took = round(now - self.started, 3)
             self.publish(Progress(state, self.teacher, self.question, self.done, self.total, took, message))
+
+
+def _as_before(before: TeacherScores, scored: TeacherScores) -> TeacherScores:
+    """Give what was rescored all the signals it had; an alignment is unknown then, for no model says it."""
+    unknown = np.full(len(scored.track), np.nan, np.float32)
+    return replace(scored, signals={**dict.fromkeys(before.signals, unknown), **scored.signals})

@@ -1,15 +1,31 @@
 """Requests from the front end: an id, an answer or an error with its class and text.
 
 The front end's half is `js/src/model/rpc.ts`. A handler runs in whatever thread the host delivers messages on, so it
-only validates and enqueues; heavy work belongs to the worker in `scoring.jobs`.
+only validates and enqueues, or cuts out what is there; heavy work belongs to the worker in `scoring.jobs`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-Handler = Callable[..., Mapping[str, Any]]
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer with binary parts.
+
+    Args:
+        result: what JSON can hold.
+        buffers: beside it, in the order the method documents.
+
+    """
+
+    result: Mapping[str, Any]
+    buffers: Sequence[bytes] = ()
+
+
+Handler = Callable[..., Mapping[str, Any] | Answer]
 
 
 class Rpc:
@@ -32,14 +48,16 @@ class Rpc:
         if content.get("kind") == "cancel":
             self._cancel(str(content.get("id")))
         elif content.get("kind") == "request":
-            self._widget.send(self._answer(content))
+            answer, buffers = self._answer(content)
+            self._widget.send(answer, list(buffers)) if buffers else self._widget.send(answer)
 
-    def _answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _answer(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], Sequence[bytes]]:
         head = {"kind": "response", "id": request.get("id")}
         try:
             method = self._methods[str(request.get("method"))]
-            result = method(request_id=str(request.get("id")), **request.get("params", {}))
+            found = method(request_id=str(request.get("id")), **request.get("params", {}))
         except Exception as error:  # noqa: BLE001 - whatever went wrong is said where the request came from
             text = str(error) or type(error).__name__
-            return {**head, "ok": False, "error": {"type": type(error).__name__, "message": text}}
-        return {**head, "ok": True, "result": dict(result)}
+            return {**head, "ok": False, "error": {"type": type(error).__name__, "message": text}}, ()
+        answer = found if isinstance(found, Answer) else Answer(found)
+        return {**head, "ok": True, "result": dict(answer.result)}, answer.buffers

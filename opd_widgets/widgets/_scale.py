@@ -96,7 +96,7 @@ def _by_teacher(signal: Signal, scores: Scores) -> list[NDArray[np.float32]]:
 
 def _limit(signal: Signal, groups: list[NDArray[np.float32]], noise: float) -> float:
     """Return the scale's end, in the signal's unit, from the values of each teacher and the signal's noise band."""
-    if signal.unit == "share":
+    if signal.unit in {"share", "cosine"}:
         return 1.0
     sizes = [np.abs(values[np.isfinite(values)]) for values in groups]
     ends = [float(np.percentile(size, _PERCENTILE)) for size in sizes if size.size]

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import traitlets
 
-from opd_widgets.data.scores import Scores
+from opd_widgets.data.scores import Scores, TeacherScores
 from opd_widgets.errors import InvalidInputError, MissingSignalError
 from opd_widgets.measures.signals import REGISTRY, get_signal
 from opd_widgets.widgets._base import OpdWidget
-from opd_widgets.widgets._traits import ScoresTrait
+from opd_widgets.widgets._live_levels import LiveLevels
+from opd_widgets.widgets._rpc import Handler, Rpc
+from opd_widgets.widgets._top_windows import IN_PAGE, TopRequests, top_bytes
+from opd_widgets.widgets._traits import ScoresTrait, wire_scores
+
+NO_EDITS: dict[str, Any] = {"entries": [], "vocab": {}, "generation": 1}
 
 
 class ScoresWidget(OpdWidget):
@@ -26,10 +31,14 @@ class ScoresWidget(OpdWidget):
         live (dict): what was rescored under edited contexts; written by Python only.
     """
 
-    page_traits = ("scores", "live", "rollout", "token", "teacher", "signal")
+    page_traits: ClassVar[tuple[str, ...]] = ("rollout", "token", "teacher", "signal")
     generation = 0  # counts the scores shown; edits carry it, so that none lands on scores it was not made for
     scores = ScoresTrait().tag(sync=True)
-    live: traitlets.Dict[str, Any] = traitlets.Dict({"entries": [], "vocab": {}, "generation": 1}).tag(sync=True)
+    live: traitlets.Dict[str, Any] = traitlets.Dict(NO_EDITS)
+    # what the front end has of `live`; see `LiveLevels`
+    live_new: traitlets.Dict[str, Any] = traitlets.Dict(NO_EDITS).tag(sync=True)
+    live_older: traitlets.Dict[str, Any] = traitlets.Dict(NO_EDITS).tag(sync=True)
+    live_oldest: traitlets.Dict[str, Any] = traitlets.Dict(NO_EDITS).tag(sync=True)
     rollout = traitlets.Int(0).tag(sync=True)
     token = traitlets.Int(-1).tag(sync=True)
     teacher = traitlets.Unicode("").tag(sync=True)
@@ -42,7 +51,10 @@ class ScoresWidget(OpdWidget):
             raise InvalidInputError(msg)
         traits.setdefault("teacher", next(iter(scores.teachers), ""))
         traits.setdefault("signal", _first_signal(scores))
+        self._levels = LiveLevels()
         super().__init__(scores=scores, **traits)
+        self._tops = TopRequests(self)
+        self._rpc = Rpc(self, self.rpc_methods(), self.give_up)
 
     def __repr__(self) -> str:
         """Say what is shown, in one line: this is what a reader of a saved notebook sees without the widget."""
@@ -70,17 +82,70 @@ class ScoresWidget(OpdWidget):
                 token = place.get("token")
                 self.token = token if token is not None and token < len(self.scores.rollouts[self.rollout]) else -1
 
+    def complete(self, place: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a place with its rollout's question."""
+        named = [rollout for rollout in self.scores.rollouts if rollout.id == place.get("rollout")]
+        return {**place, "question": named[0].group} if named and place.get("question") is None else dict(place)
+
+    def rollout_id(self, index: int) -> str | None:
+        """Return the id of a rollout by its index, as `scores.to_pandas()` has it."""
+        return self.scores.rollouts[index].id if 0 <= index < len(self.scores) else None
+
+    def rpc_methods(self) -> dict[str, Handler]:
+        """Return what the front end may ask, by name."""
+        return self._tops.methods
+
+    def give_up(self, request_id: str) -> None:
+        """Take back a request of the front end."""
+        self._tops.give_up(request_id)
+
+    def edited_version(self, teacher: str, rollout: int, version: int) -> TeacherScores | None:
+        """Return what an edit shown in this version was made from; None where there is a newer one by now.
+
+        Raises:
+            InvalidInputError: the edit is another view's.
+
+        """
+        del version
+        msg = (
+            f"rollout {rollout} is shown as another view has rescored it under {teacher!r}, and its likeliest tokens "
+            "are there: select the token in the Explorer that edited the context"
+        )
+        raise InvalidInputError(msg)
+
+    def page_state(self, *, top_k: bool | None = None) -> dict[str, Any]:
+        """Return the state of a page without Python.
+
+        Args:
+            top_k: whether the likeliest tokens are in it; by default where they take no more than 64 MB. Where they are
+                not, the page says so.
+
+        """
+        most = IN_PAGE if top_k is None else float("inf") if top_k else -1
+        scores = wire_scores(
+            self.scores, self.editable(self.scores), self.generation, most_top=most, otherwise="left_out"
+        )
+        if top_k is None and scores["meta"]["top_source"] == "left_out":
+            scores["meta"]["notes"].append(_left_out(self.scores))
+        return {"scores": scores, "live": self.live, **super().page_state()}
+
     def editable(self, scores: Scores) -> frozenset[str]:
         """Return the teachers whose context can be edited here."""
         del scores
         return frozenset()
+
+    @traitlets.observe("live")
+    def _send_what_changed(self, change: dict[str, Any]) -> None:
+        with self.hold_sync():
+            for name, value in self._levels.traits(change["new"]).items():
+                setattr(self, name, value)
 
     @traitlets.observe("scores")
     def _keep_selection(self, change: dict[str, Any]) -> None:
         """Keep the selection where the new scores have it, and move it to the start where they do not."""
         if not isinstance(change["old"], Scores):
             return
-        self.live = {"entries": [], "vocab": {}, "generation": self.generation}
+        self.live = {**NO_EDITS, "generation": self.generation}
         self.rollout = min(self.rollout, max(0, len(self.scores) - 1))
         if self.teacher not in self.scores.teachers:
             self.teacher = next(iter(self.scores.teachers), "")
@@ -119,6 +184,12 @@ class ScoresWidget(OpdWidget):
             )
             raise MissingSignalError(msg)
         return signal.name
+
+
+def _left_out(scores: Scores) -> str:
+    size = f"{top_bytes(scores) / 1e6:.0f} MB"
+    what = f"The likeliest tokens of either side would take {size} and are not in this page"
+    return f"{what}; opd.write_page(..., top_k=True) writes them too."
 
 
 def _signals(scores: Scores) -> list[str]:

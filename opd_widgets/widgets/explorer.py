@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 
 from opd_widgets.data.rollout import Rollout
-from opd_widgets.data.scores import Scores
+from opd_widgets.data.scores import Scores, TeacherScores
 from opd_widgets.errors import InvalidInputError
 from opd_widgets.scoring.from_tracks import scores_from_tracks
 from opd_widgets.scoring.panel import Options, Panel
@@ -18,10 +18,9 @@ from opd_widgets.scoring.score import score
 from opd_widgets.widgets._base import bundle
 from opd_widgets.widgets._live import LiveScoring, Progress
 from opd_widgets.widgets._requests import EditRequests
-from opd_widgets.widgets._rpc import Rpc
+from opd_widgets.widgets._rpc import Handler
 from opd_widgets.widgets._scores_widget import ScoresWidget
-from opd_widgets.widgets._traits import columns_sent
-from opd_widgets.widgets._wire_live import wire_live
+from opd_widgets.widgets._wire_live import EditedEntries
 
 if TYPE_CHECKING:
     from opd_widgets.models.protocol import Model
@@ -42,9 +41,10 @@ class Explorer(ScoresWidget):
         >>> explorer.teacher, explorer.rollout = "Self-1C", 3
         >>> explorer.observe(lambda change: print(change.new), "token")
 
-    Limits: every rollout's text and the top 10 tokens of either side travel to the browser when the view opens, so a
-    run of more than a million scored tokens and teachers opens slowly. Edits are kept in this object:
-    `edited_scores()` returns the scores with them.
+    Limits: every rollout's text and every signal's values (4 bytes a token, teacher and signal) travel to the browser
+    when the view opens. The top 10 tokens of either side go with them up to 8 MB; of a larger run they are fetched for
+    the tokens in view, and while the kernel is busy the panel says that they are still to come. Edits are kept in this
+    object: `edited_scores()` returns the scores with them.
 
     Traits:
         scores, rollout, token, teacher, signal, live: see `ScoresWidget`.
@@ -70,11 +70,11 @@ class Explorer(ScoresWidget):
             scores = _made(scores, panel)
         self._panel = panel
         self._publishing = threading.RLock()
+        self._edits = EditedEntries()
+        self._requests = EditRequests(self)
         self._live = None if panel is None else LiveScoring(scores, panel, self._publish)
         state = "none" if panel is None else "idle"
         super().__init__(scores, job=asdict(Progress(state)), **traits)
-        requests = EditRequests(self)
-        self._rpc = Rpc(self, requests.methods, requests.give_up)
 
     def set_context(self, teacher: str, text: str, rollout: int | None = None) -> Job:
         """Score the rollouts of one question under another context, in the background; the newest edit wins.
@@ -121,9 +121,22 @@ class Explorer(ScoresWidget):
         """Return the scores with all edits in their place."""
         return self.scores if self._live is None else self._live.merged()
 
-    def page_state(self) -> dict[str, Any]:
+    def page_state(self, *, top_k: bool | None = None) -> dict[str, Any]:
         """Return the state of a page without Python: nobody scores there."""
-        return {**super().page_state(), "job": asdict(Progress("none"))}
+        return {**super().page_state(top_k=top_k), "job": asdict(Progress("none"))}
+
+    def rpc_methods(self) -> dict[str, Handler]:
+        """Return what the front end may ask, by name."""
+        return {**super().rpc_methods(), **self._requests.methods}
+
+    def give_up(self, request_id: str) -> None:
+        """Take back a request of the front end."""
+        super().give_up(request_id)
+        self._requests.give_up(request_id)
+
+    def edited_version(self, teacher: str, rollout: int, version: int) -> TeacherScores | None:
+        """Return what an edit shown in this version was made from; None where there is a newer one by now."""
+        return self._edits.version(teacher, rollout, version)
 
     def close(self) -> None:
         """Close the view; edits under way stop, since nobody would see them."""
@@ -180,9 +193,9 @@ class Explorer(ScoresWidget):
             live = self._live
             if live is None:
                 return
-            top_k = columns_sent(live.scores)
             with self.hold_sync():
-                self.live = {**wire_live(live, top_k), "generation": self.generation}
+                if progress.state != "running" or self._edits.due:
+                    self.live = {**self._edits.wire(live), "generation": self.generation}
                 self.job = asdict(progress)
 
 

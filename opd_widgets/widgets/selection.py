@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import anywidget
 import traitlets
@@ -19,6 +19,20 @@ NOTHING: Mapping[str, Any] = {
     "signal": None,
 }
 _KINDS: Mapping[str, type] = {"question": str, "rollout": str, "token": int, "node": int, "teacher": str, "signal": str}
+
+
+class Group(Protocol):
+    """Those who share a selection."""
+
+    @property
+    def members(self) -> tuple[Any, ...]:
+        """Views and charts."""
+
+    def say(self, place: Mapping[str, Any]) -> None:
+        """Select a place in all of them."""
+
+    def leave(self, view: Any) -> None:
+        """Take one out."""
 
 
 class Selection(anywidget.AnyWidget):
@@ -38,6 +52,7 @@ class Selection(anywidget.AnyWidget):
     """
 
     _esm = "export default {}"
+    group: Group | None = None  # who is linked; set by `opd.link`
 
     value: traitlets.Dict[str, Any] = traitlets.Dict(dict(NOTHING)).tag(sync=True, echo_update=False)
 
@@ -53,7 +68,24 @@ class Selection(anywidget.AnyWidget):
             InvalidInputError: a name that a place does not have, or a value of another kind.
 
         """
-        self.value = {**self.value, **place}
+        unknown = [name for name in place if name not in NOTHING]
+        if unknown:
+            msg = f"found {unknown[0]!r} in a selection, expected some of {list(NOTHING)}"
+            raise InvalidInputError(msg)
+        if self.group is None:
+            self.value = {**self.value, **place}
+        else:
+            self.group.say(place)
+
+    @property
+    def views(self) -> tuple[Any, ...]:
+        """The views and charts that are linked."""
+        return () if self.group is None else self.group.members
+
+    def leave(self, view: Any) -> None:
+        """Let one view go its own way, from where it is."""
+        if self.group is not None:
+            self.group.leave(view)
 
     @traitlets.validate("value")
     def _check_value(self, proposal: Any) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def test_fault_51_no_page_has_an_element_made_of_data(scores, view, tmp_path):
     assert sum(tag == "script" for tag, _ in found.elements) == 3
     assert not any(name.startswith("on") for _, attributes in found.elements for name in attributes)
     state = json.loads(found.scripts["opd-state"])  # and the text is there, whole
-    texts = state["state"]["scores"]["meta"]["rollouts"][0]["cells"]["texts"]
+    texts = state["state"]["scores"]["meta"]["looks"]["texts"]
     assert texts[:2] == HOSTILE[:2]
 
 

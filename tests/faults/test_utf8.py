@@ -9,6 +9,7 @@ import opd_widgets as opd
 from opd_widgets.data.scores import response_pieces
 from opd_widgets.data.tokens import display_cells
 from opd_widgets.widgets._traits import wire_scores
+from tests import wire
 from tests.faults.made import bytes_tokenizer, model, read, scored
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
@@ -40,9 +41,9 @@ def test_fault_22_tokens_of_one_character_are_one_cell_whose_values_add_up(byte_
     for track in (scores.items[0].student, scores.items[0].teachers["t"].track):
         parts = [float(track.logprobs[cell.start : cell.stop].sum()) for cell in cells]
         assert sum(parts) == pytest.approx(float(track.logprobs.sum()), rel=1e-5)
-    wire = wire_scores(scores)["meta"]
-    assert wire["rollouts"][0]["cells"]["starts"] == np.cumsum([0, *sizes])[:-1].tolist()
-    assert {row["name"]: row["aggregate"] for row in wire["signals"]}["advantage"] == "sum"
+    sent = wire_scores(scores)
+    assert wire.cells(sent, 0).starts == np.cumsum([0, *sizes])[:-1].tolist()
+    assert {row["name"]: row["aggregate"] for row in sent["meta"]["signals"]}["advantage"] == "sum"
 
 
 def test_fault_22_a_response_cut_within_a_character_shows_the_bytes_it_has(byte_model):
@@ -83,7 +84,7 @@ def test_fault_22_strings_of_a_server_are_put_together_by_the_text(tmp_path, tok
         assert [cell.stop - cell.start for cell in cells] == sizes
         assert "".join(cell.text for cell in cells) == text
         scores = opd.scores_from_tracks([rollout])
-        assert "".join(wire_scores(scores)["meta"]["rollouts"][0]["cells"]["texts"]) == text
+        assert "".join(wire.cells(wire_scores(scores), 0).texts) == text
 
 
 def test_fault_23_a_byte_level_alphabet_is_mapped_back(byte_model):

@@ -85,3 +85,24 @@ def test_the_thread_lives_only_while_there_is_work():
         time.sleep(0.005)
     assert worker._thread is None
     assert worker.submit("a", lambda _: None).wait(WAIT)
+
+
+def test_a_long_job_lets_others_go_first_but_not_a_newer_one_of_its_kind(gate):
+    worker, seen = Worker(), []
+
+    def long(job):
+        gate.wait(WAIT)
+        worker.others_first()
+        seen.append(("long", job.cancelled, threading.get_ident()))
+
+    def note(name):
+        return lambda _: seen.append((name, worker.newest("long") is newer, threading.get_ident()))
+
+    first = worker.submit("long", long)
+    short = worker.submit("short", note("short"))
+    newer = worker.submit("long", note("newer"))
+    gate.set()
+    assert all(job.wait(WAIT) for job in (first, short, newer))
+    assert [name for name, *_ in seen] == ["short", "long", "newer"]
+    assert seen[1][1]  # the newer one of its kind has told it to stop
+    assert len({thread for *_, thread in seen}) == 1

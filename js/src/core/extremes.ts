@@ -1,21 +1,35 @@
-/** The order in which a reader is led through a rollout: largest |value| first. */
-import { inNoise, type ScaleSpec } from "./scale";
+/**
+ * How a reader is led through a rollout, largest size first, ties by position. A size that is NaN is no place to go to. Found by looking
+ * through the sizes once: sorting all of them for one step would be felt in a long text.
+ */
 
-/** Indices by falling |value|, ties by position. Missing, masked and noise-band values are no place to go to. */
-export function extremeOrder(values: ArrayLike<number>, masked: (index: number) => boolean, spec: ScaleSpec): number[] {
-  const order: number[] = [];
-  for (let i = 0; i < values.length; i++) {
-    if (!Number.isNaN(values[i]) && !masked(i) && !inNoise(values[i], spec)) order.push(i);
+/** Whether `a` comes before `b` in falling size. */
+const before = (sizes: ArrayLike<number>, a: number, b: number): boolean =>
+  sizes[a] > sizes[b] || (sizes[a] === sizes[b] && a < b);
+
+/** Next or previous in that order; from outside it, forward leads to the largest, backward to the smallest. Stops at both ends; -1 if empty. */
+export function jump(sizes: ArrayLike<number>, from: number, direction: 1 | -1): number {
+  const inside = from >= 0 && from < sizes.length && !Number.isNaN(sizes[from]);
+  let best = -1;
+  for (let i = 0; i < sizes.length; i++) {
+    if (Number.isNaN(sizes[i])) continue;
+    // Beyond where one stands, in the direction asked for ...
+    if (inside && (direction > 0 ? !before(sizes, from, i) : !before(sizes, i, from))) continue;
+    // ... the nearest to it.
+    if (best < 0 || (direction > 0 ? before(sizes, i, best) : before(sizes, best, i))) best = i;
   }
-  const size = (i: number): number => Math.abs(values[i]);
-  // Two infinities would differ by NaN, so compare rather than subtract.
-  return order.sort((a, b) => (size(a) === size(b) ? a - b : size(a) > size(b) ? -1 : 1));
+  return best < 0 && inside ? from : best;
 }
 
-/** Next or previous in that order; from outside it, forward leads to the largest. Stops at both ends. */
-export function jump(order: readonly number[], from: number, direction: 1 | -1): number {
-  if (order.length === 0) return -1;
-  const rank = order.indexOf(from);
-  if (rank < 0) return direction > 0 ? order[0] : order[order.length - 1];
-  return order[Math.max(0, Math.min(order.length - 1, rank + direction))];
+/** Place in that order, counted from 0 (-1 for none), and how many places there are. */
+export function rank(sizes: ArrayLike<number>, at: number): { rank: number; count: number } {
+  const size = at >= 0 && at < sizes.length ? sizes[at] : Number.NaN;
+  let larger = 0;
+  let count = 0;
+  for (let i = 0; i < sizes.length; i++) {
+    if (Number.isNaN(sizes[i])) continue;
+    count++;
+    if (sizes[i] > size || (sizes[i] === size && i < at)) larger++;
+  }
+  return { rank: Number.isNaN(size) ? -1 : larger, count };
 }

@@ -34,16 +34,21 @@ export function groupOf(groups: ArrayLike<number>, token: number): [number, numb
   return [from, to];
 }
 
-/** One value for a cell of several tokens: every group in it counts once, and one without a counterpart makes the whole missing. */
-export function groupedValue(
-  spreadValues: ArrayLike<number>,
+/**
+ * One value for a cell of several tokens, from values that stand at the last token of their group: every group in it counts once, and
+ * one without a counterpart makes the whole missing.
+ */
+export function groupedValueAt(
+  values: ArrayLike<number>,
   groups: ArrayLike<number>,
-  [from, to]: [number, number],
+  [from, to]: readonly [number, number],
   how: Aggregate,
 ): number {
   const parts: number[] = [];
   for (let i = from; i < to; i++) {
-    if (i === from || groups[i] === NO_GROUP || groups[i] !== groups[i - 1]) parts.push(spreadValues[i]);
+    if (i !== from && groups[i] !== NO_GROUP && groups[i] === groups[i - 1]) continue;
+    const group = groupOf(groups, i);
+    parts.push(group ? values[group[1] - 1] : Number.NaN);
   }
   return aggregate(parts, 0, parts.length, how);
 }

@@ -3,8 +3,11 @@
  * diverging scale have one lightness, so that neither sign looks stronger; text keeps one ink on every step of a theme.
  */
 import { contrast, fromOklch, mix, parseHex, type Rgb, toHex } from "./colour";
+import { type Ink, MORE } from "./contrast";
 
-export type ThemeName = "light" | "dark";
+/** A theme of the host, as it is and with more contrast. */
+export type ThemeName = "light" | "dark" | "light-more" | "dark-more";
+export const THEMES: readonly ThemeName[] = ["light", "dark", "light-more", "dark-more"];
 export type Ramp = "n" | "p" | "q";
 /** Steps on each side of zero. */
 export const STEPS = 12;
@@ -39,6 +42,23 @@ const BASES: Record<ThemeName, Base> = {
     ends: { n: fromOklch(0.53, 0.13, 52), p: fromOklch(0.53, 0.14, 254), q: fromOklch(0.52, 0.15, 325) },
     marks: { n: fromOklch(0.76, 0.15, 58), p: fromOklch(0.76, 0.12, 250), q: fromOklch(0.76, 0.14, 325) },
   },
+  // Weaker fields and stronger ink than above: text keeps 7:1 on every step, and the marks carry what the fields lose.
+  "light-more": {
+    page: "#ffffff",
+    ink: "#000000",
+    noise: "#ececee",
+    noiseInk: "#3f4246",
+    ends: { n: fromOklch(0.72, 0.15, 54), p: fromOklch(0.72, 0.12, 250), q: fromOklch(0.72, 0.15, 325) },
+    marks: { n: fromOklch(0.42, 0.12, 48), p: fromOklch(0.38, 0.15, 258), q: fromOklch(0.38, 0.16, 325) },
+  },
+  "dark-more": {
+    page: "#000000",
+    ink: "#ffffff",
+    noise: "#1c1e21",
+    noiseInk: "#c8ccd1",
+    ends: { n: fromOklch(0.44, 0.11, 52), p: fromOklch(0.44, 0.14, 258), q: fromOklch(0.44, 0.15, 325) },
+    marks: { n: fromOklch(0.86, 0.12, 70), p: fromOklch(0.85, 0.09, 250), q: fromOklch(0.85, 0.11, 325) },
+  },
 };
 
 /** Colours of steps 1 to STEPS. */
@@ -58,6 +78,15 @@ export function textPairs(theme: ThemeName): [Rgb, Rgb][] {
   ];
 }
 
+/** The thin marks with the page, and with the strongest field they lie on. */
+export function markPairs(theme: ThemeName): [Rgb, Rgb][] {
+  const { page, ends, marks } = BASES[theme];
+  return (["n", "p", "q"] as const).flatMap((name): [Rgb, Rgb][] => [
+    [marks[name], parseHex(page)],
+    [marks[name], ends[name]],
+  ]);
+}
+
 /** Lowest contrast of any text on any step. */
 export const worstContrast = (theme: ThemeName): number =>
   Math.min(...textPairs(theme).map(([a, b]) => contrast(a, b)));
@@ -71,6 +100,8 @@ function variables(theme: ThemeName): string {
       lines.push(`--opd-${name}${i + 1}:${toHex(rgb)}`);
     });
   }
+  const inks = theme === "light-more" ? MORE.light : theme === "dark-more" ? MORE.dark : {};
+  for (const [name, rgb] of Object.entries(inks) as [Ink, Rgb][]) lines.push(`--opd-${name}:${toHex(rgb)}`);
   return `${lines.join(";")};`;
 }
 
@@ -82,9 +113,13 @@ function bar(name: Ramp, step: number): string {
   return `;box-shadow:inset 0 ${name === "n" ? -2 : 2}px ${colour}`;
 }
 
-/** Where the host forces its own colours, only lines are left. */
-const forced = (name: Ramp): string =>
-  Array.from({ length: STEPS }, (_, i) => `.opd-cell.opd-v-${name}${i + 1}`).join(",");
+const steps = (before: string, name: Ramp): string =>
+  Array.from({ length: STEPS }, (_, i) => `${before}.opd-v-${name}${i + 1}`).join(",");
+
+/** With more contrast every bar is full and thicker. `:where` keeps the weight of the rules it replaces. */
+const MORE_ROOT = '.opd-root[data-opd-contrast="more"]';
+const thick = (name: Ramp): string =>
+  `${steps(`:where(${MORE_ROOT}) `, name)}{box-shadow:inset 0 ${name === "n" ? -3 : 3}px var(--opd-${name}-mark)}`;
 
 /**
  * The palette as style rules: variables once on the root, one class a step (a selector that matches a part of a class name would be
@@ -100,7 +135,12 @@ export function paletteCss(): string {
   return [
     `.opd-root{${variables("light")}}`,
     `@media not print{.opd-root[data-opd-theme="dark"]{${variables("dark")}}}`,
+    `${MORE_ROOT}{${variables("light-more")}}`,
+    `@media not print{${MORE_ROOT}[data-opd-theme="dark"]{${variables("dark-more")}}}`,
     ...classes,
-    `@media (forced-colors:active){${forced("n")}{border-bottom:2px solid}${forced("p")}{border-top:2px solid}}`,
+    thick("n"),
+    thick("p"),
+    // Where the host forces its own colours, only lines are left.
+    `@media (forced-colors:active){${steps(".opd-cell", "n")}{border-bottom:2px solid}${steps(".opd-cell", "p")}{border-top:2px solid}}`,
   ].join("\n");
 }

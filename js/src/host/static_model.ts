@@ -35,11 +35,19 @@ export function staticModel(state: Record<string, unknown>): StaticModel {
   };
 }
 
+/** A loop, not `Uint8Array.from`: that takes seconds for what a large page holds. */
+function bytes(packed: string): DataView {
+  const text = atob(packed);
+  const found = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) found[i] = text.charCodeAt(i);
+  return new DataView(found.buffer);
+}
+
 /** Replaces every {"$buffer": base64} by a DataView, at any depth. */
 export function revive(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(revive);
   if (typeof value !== "object" || value === null) return value;
   const packed = (value as { $buffer?: unknown }).$buffer;
-  if (typeof packed === "string") return new DataView(Uint8Array.from(atob(packed), (c) => c.charCodeAt(0)).buffer);
+  if (typeof packed === "string") return bytes(packed);
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, revive(item)]));
 }

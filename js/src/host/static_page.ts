@@ -5,11 +5,11 @@
  *
  *   <!doctype html>
  *   <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
- *   <meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">
+ *   <meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src HASH blob:; style-src HASH HASH; base-uri 'none'; form-action 'none'">
  *   <title>{html.escape(title)}</title>
  *   <style>body{margin:0;padding:16px}</style>
  *   <style>{explorer.css}</style></head>
- *   <body data-theme="light"><div id="opd-mount"></div>
+ *   <body data-theme="light"><h1 class="opd-announce">{html.escape(title)}</h1><main id="opd-mount"></main>
  *   <noscript>This page needs JavaScript.</noscript>
  *   <script type="application/json" id="opd-state">{embed({"widget": "explorer", "state": {...}})}</script>
  *   <script type="application/json" id="opd-bundle">{embed(text of explorer.js)}</script>
@@ -56,7 +56,9 @@ async function start(): Promise<void> {
     await widget.initialize?.({ model, signal, experimental: {} });
     await widget.render?.({ model, el, signal, host: {}, experimental: {} });
     // Alone on its page, the keys are the widget's from the start.
-    const keys = el.querySelector<HTMLElement>(".opd-strip") ?? el.querySelector<HTMLElement>(".opd-list");
+    const [keys] = [".opd-tree", ".opd-strip", ".opd-aligned", ".opd-list"].flatMap(
+      (name) => el.querySelector<HTMLElement>(name) ?? [],
+    );
     keys?.focus({ preventScroll: true });
   } catch (error) {
     el.textContent = `This page could not be shown: ${error instanceof Error ? error.message : String(error)}`;

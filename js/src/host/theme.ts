@@ -1,9 +1,14 @@
 /**
- * Light or dark, from the host's own marks. Hosts do not follow `prefers-color-scheme` (JupyterLab has its own theme), so that comes
+ * Light or dark, and whether more contrast is wanted, from the host's own marks. Hosts do not follow `prefers-color-scheme` (JupyterLab has its own theme), so that comes
  * last but one; print is forced light by the style sheet.
  */
 
 export type Theme = "light" | "dark";
+
+/** What of it the system says; asked last, since a host's theme need not follow it. */
+const DARK = "(prefers-color-scheme: dark)";
+/** Asked beside the host's marks: a reader who wants more contrast everywhere wants it here. */
+const MORE = ["(prefers-contrast: more)", "(forced-colors: active)"];
 
 /** Red, green, blue of a computed colour; null where it is transparent or not understood. */
 function luminance(colour: string): number | null {
@@ -40,8 +45,10 @@ function jupyter(body: HTMLElement): Theme | null {
 function vscode(body: HTMLElement): Theme | null {
   const kind = body.dataset.vscodeThemeKind ?? "";
   if (kind) return kind.includes("light") ? "light" : "dark";
-  if (body.classList.contains("vscode-dark")) return "dark";
-  return body.classList.contains("vscode-light") ? "light" : null;
+  const has = (name: string): boolean => body.classList.contains(name);
+  // The light high-contrast theme carries the name of the dark one beside its own.
+  if (has("vscode-light") || has("vscode-high-contrast-light")) return "light";
+  return has("vscode-dark") || has("vscode-high-contrast") ? "dark" : null;
 }
 
 function marimo(body: HTMLElement, root: HTMLElement): Theme | null {
@@ -59,26 +66,40 @@ export function detectTheme(root: HTMLElement): Theme {
   if (marked || !view) return marked ?? "light";
   const painted = jupyterVariable(body, view) ?? backgroundTheme(root, view);
   if (painted) return painted;
-  return view.matchMedia?.("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  return view.matchMedia?.(DARK).matches ? "dark" : "light";
 }
 
-/** Sets `data-opd-theme` on the root and keeps it true until the signal aborts. */
+/** Whether the host's theme, or the reader's system, asks for more contrast. */
+export function detectContrast(root: HTMLElement): boolean {
+  const { body, defaultView: view } = root.ownerDocument;
+  const vscodeKind = `${body.dataset.vscodeThemeKind ?? ""} ${body.className}`;
+  if (/high[- ]contrast/i.test(body.dataset.jpThemeName ?? "") || vscodeKind.includes("vscode-high-contrast"))
+    return true;
+  return MORE.some((query) => view?.matchMedia?.(query).matches === true);
+}
+
+/** Sets `data-opd-theme` and `data-opd-contrast` on the root and keeps them true until the signal aborts. */
 export function followTheme(root: HTMLElement, signal: AbortSignal): void {
   const doc = root.ownerDocument;
   const view = doc.defaultView;
   const apply = (): void => {
     const theme = detectTheme(root);
     if (root.dataset.opdTheme !== theme) root.dataset.opdTheme = theme;
+    const contrast = detectContrast(root) ? "more" : "normal";
+    if (root.dataset.opdContrast !== contrast) root.dataset.opdContrast = contrast;
   };
   apply();
   const Observer = view?.MutationObserver ?? MutationObserver;
   const observer = new Observer(apply);
   const watched = {
     attributes: true,
-    attributeFilter: ["class", "style", "theme", "data-theme", "data-jp-theme-light", "data-vscode-theme-kind"],
+    attributeFilter: [
+      ...["class", "style", "theme", "data-theme", "data-vscode-theme-kind"],
+      ...["data-jp-theme-light", "data-jp-theme-name"],
+    ],
   };
   observer.observe(doc.documentElement, watched);
   observer.observe(doc.body, watched);
-  view?.matchMedia?.("(prefers-color-scheme: dark)").addEventListener?.("change", apply, { signal });
+  for (const query of [DARK, ...MORE]) view?.matchMedia?.(query).addEventListener?.("change", apply, { signal });
   signal.addEventListener("abort", () => observer.disconnect(), { once: true });
 }

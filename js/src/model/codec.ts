@@ -34,6 +34,12 @@ export function uint32(view: DataView, items: number, what: string): Uint32Array
   return new Uint32Array(buffer, offset, items);
 }
 
+export function uint16(view: DataView, items: number, what: string): Uint16Array {
+  expect(view, items, 2, what);
+  const [buffer, offset] = place(view, 2);
+  return new Uint16Array(buffer, offset, items);
+}
+
 export function int32(view: DataView, items: number, what: string): Int32Array {
   expect(view, items, 4, what);
   const [buffer, offset] = place(view, 4);

@@ -41,6 +41,8 @@ export interface ContextSession {
   resend(place: Place): void;
   /** Drops the drafts that are in these scores now. */
   settle(data: Dataset): void;
+  /** Whether the kernel has ended: drafts are kept, and nothing is sent any more. */
+  ended(): boolean;
 }
 
 export const PAUSE_MS = 250;
@@ -68,7 +70,7 @@ function withdraw(slot: Slot): void {
 }
 
 /** Sends what a slot holds, in the order of this view's edits, until there is an answer. */
-function sender(rpc: Rpc, life: AbortSignal, put: (slot: Slot, change: Partial<Draft>) => void) {
+function sender(rpc: Rpc, life: AbortSignal, ended: () => boolean, put: (slot: Slot, change: Partial<Draft>) => void) {
   const view = Math.random().toString(36).slice(2, 12);
   let sequence = 0;
 
@@ -80,6 +82,7 @@ function sender(rpc: Rpc, life: AbortSignal, put: (slot: Slot, change: Partial<D
 
   return async function send(slot: Slot, patience = LOST_MS): Promise<void> {
     withdraw(slot);
+    if (ended()) return;
     const mine = new AbortController();
     slot.flight = mine;
     const again = patience > LOST_MS;
@@ -101,7 +104,12 @@ function sender(rpc: Rpc, life: AbortSignal, put: (slot: Slot, change: Partial<D
   };
 }
 
-export function createContextSession(rpc: Rpc, life: AbortSignal, changed: () => void): ContextSession {
+export function createContextSession(
+  rpc: Rpc,
+  life: AbortSignal,
+  changed: () => void,
+  ended: () => boolean = () => false,
+): ContextSession {
   const slots = new Map<string, Slot>();
   const at = (place: Place): Slot => {
     const slot = slots.get(keyOf(place)) ?? { place, draft: REST, sent: null, pause: undefined, flight: null };
@@ -113,12 +121,14 @@ export function createContextSession(rpc: Rpc, life: AbortSignal, changed: () =>
     slot.draft = { ...slot.draft, ...change };
     changed();
   };
-  const send = sender(rpc, life, put);
+  const send = sender(rpc, life, ended, put);
   life.addEventListener("abort", () => slots.forEach(withdraw), { once: true });
 
   return {
     draft: (place) => slots.get(keyOf(place))?.draft ?? REST,
+    ended,
     prepare({ teacher, rollout }) {
+      if (ended()) return;
       const ahead: RpcParams["prepare_context"] = { teacher, rollout };
       rpc.request("prepare_context", ahead, life).catch(() => undefined);
     },
@@ -144,7 +154,7 @@ export function createContextSession(rpc: Rpc, life: AbortSignal, changed: () =>
         withdraw(slot);
         put(slot, { phase: "rest" });
       }
-      if (!running) return;
+      if (!running || ended()) return;
       const job: RpcParams["cancel_job"] = { teacher: running.teacher, question: running.question };
       rpc.request("cancel_job", job, life).catch(() => changed());
     },

@@ -18,6 +18,15 @@ export interface Cells {
   kinds: string;
 }
 
+/** The cells of a rollout as they travel: a stretch of the `cells` buffer. */
+export interface PackedCells {
+  /** First item in the buffer, and how many. */
+  at: number;
+  count: number;
+  /** Cell, tokens, cell, tokens, ...: the cells that cover several tokens, ascending; all others cover one. */
+  joined: number[];
+}
+
 export interface PromptMeta {
   cells: Cells;
   /** Number of tokens. */
@@ -47,7 +56,7 @@ export interface SignalMeta {
   label: string;
   /** The formula, plain text. */
   formula: string;
-  /** "nats", "nats²", "rank", "share" or "". */
+  /** "nats", "nats²", "rank", "share", "cosine" or "". */
   unit: string;
   /** "L1", "L1+C", "L2", "L3", "L4". */
   tier: string;
@@ -113,6 +122,9 @@ export interface RolloutMeta {
   other_lengths?: Record<string, number>;
 }
 
+/** A rollout as it travels; pages of before hold the cells themselves. */
+export type WireRollout = Omit<RolloutMeta, "cells"> & { cells: Cells | PackedCells };
+
 export interface Plane {
   signal: string;
   /** null: the student's own signal. */
@@ -131,14 +143,16 @@ export interface ScoresMeta {
   signals: SignalMeta[];
   rollouts: RolloutMeta[];
   prompts: PromptMeta[];
-  /** Token id -> how to show it ([text, kind]); every id in a top-k buffer is here. */
+  /** Token id -> how to show it ([text, kind]); every id in a top-k buffer of this trait is here. */
   vocab: Record<string, [string, string]>;
   /** N: response tokens of all rollouts together. */
   tokens: number;
   /** Row order of `values`. */
   planes: Plane[];
-  /** K: columns of the top-k buffers; 0 where they were not sent. */
+  /** K: columns of top-k; 0 where they were not recorded. */
   top_k: number;
+  /** Where they are: in this trait, to be asked for by `top_block`, or not to be had here. Missing in pages of before: sent. */
+  top_source?: "sent" | "on_request" | "left_out";
   /** Lines the reader must see (a warning of unlike engines, say). */
   notes: string[];
 }
@@ -155,17 +169,25 @@ export interface TeacherTopBuffers {
   at_student: DataView;
 }
 
+export type WireMeta = Omit<ScoresMeta, "rollouts"> & {
+  rollouts: WireRollout[];
+  /** Text and kind of a cell by the number it has in `cells`. */
+  looks?: { texts: string[]; kinds: string };
+};
+
 /** The `scores` trait. */
 export interface ScoresTrait {
-  meta: ScoresMeta;
+  meta: WireMeta;
+  /** The cells of all rollouts, a number each: uint16, or uint32 where there are more than 65,536 looks. Missing in pages of before. */
+  cells?: DataView;
   /** float32 [planes, N]. */
   values: DataView;
-  /** uint8 [N]: 1 = counted in aggregates, 0 = not the student's own token (a tool's output, say). */
-  mask: DataView;
+  /** uint8 [N]: 1 = counted in aggregates, 0 = not the student's own token (a tool's output, say); null where all are. */
+  mask: DataView | null;
   /** uint32 [N]; 0xFFFFFFFF where the id is not known. */
   token_ids: DataView;
   student_top: { ids: DataView; student: DataView } | null;
-  /** By teacher name. */
+  /** By teacher name; empty where top-k is not in this trait. */
   teacher_top: Record<string, TeacherTopBuffers>;
   /**
    * By name of a teacher of another tokenizer, int32 [N]: the group of equal text that a token is compared in, counted from 0 in each
@@ -186,10 +208,18 @@ export interface LiveEntry {
   prompt: PromptMeta;
   /** float32 [planes of that teacher, in the order of `planes`; length of the rollout]. */
   values: DataView;
+  /** null where top-k is not sent. */
   top: TeacherTopBuffers | null;
+  /** Rises with every change of an entry: of two for one place the higher one holds. Missing in pages of before. */
+  version?: number;
 }
 
-/** The `live` trait. */
+/**
+ * Edited contexts lie in several traits, `live` in a page and LIVE_TRAITS in a notebook: what changes often lies in a small one, so that
+ * a step of progress does not send again what stood before.
+ */
+export const LIVE_TRAITS = ["live_new", "live_older", "live_oldest"] as const;
+
 export interface LiveTrait {
   /** `ScoresMeta.generation` of the scores that `entries` were made from; they are applied only where both are equal, or one is missing. */
   generation?: number;
@@ -232,6 +262,14 @@ export type RpcParams = {
   reset_context: Order & { teacher: string; rollout: number };
   /** Names a job as the `job` trait does; exactly that one is cancelled, and none where it is over already. */
   cancel_job: { teacher: string; question: string };
+  /**
+   * The likeliest tokens at the response tokens from `start` up to `stop`. Teacher "" is none; `version` is that of the edit which is
+   * shown, 0 for none. Superseded where the scores or the edit are not these any more.
+   */
+  top_block: { generation: number; teacher: string; rollout: number; version: number; start: number; stop: number };
+  /** A running diagnosis: stop after the batch in hand; go on. */
+  stop: Record<string, never>;
+  resume: Record<string, never>;
 };
 
 /** What is answered where all went well. */
@@ -240,6 +278,20 @@ export type RpcResults = {
   set_context: { superseded?: boolean };
   reset_context: { superseded?: boolean };
   cancel_job: { cancelled: boolean };
+  top_block: TopBlock | { superseded: true };
+  stop: { stopping: boolean };
+  resume: Record<string, never>;
+};
+
+/**
+ * Buffers beside it, n = count: uint32 [n, k] the student's ids, float32 [n, k] their log-probabilities; where there is a teacher, those of
+ * `TeacherTopBuffers` in the order there.
+ */
+export type TopBlock = {
+  start: number;
+  count: number;
+  k: number;
+  vocab: Record<string, [string, string]>;
 };
 
 export interface RpcRequest {
@@ -264,7 +316,12 @@ export type RpcResponse =
 /** The traits a view reads. Selection traits are written from both sides; the others only by Python. */
 export interface ExplorerTraits {
   scores: ScoresTrait;
-  live: LiveTrait;
+  /** null in a notebook. */
+  live: LiveTrait | null;
+  /** null in a page. */
+  live_new: LiveTrait | null;
+  live_older: LiveTrait | null;
+  live_oldest: LiveTrait | null;
   job: JobTrait;
   rollout: number;
   /** Index of the selected response token, -1 for none. */

@@ -4,7 +4,6 @@
  */
 import { groupOf } from "../core/groups";
 import { type Stats, stats } from "../core/stats";
-import type { TopRow } from "../core/topk";
 import { float32, int32, NO_ID, uint8, uint32 } from "./codec";
 import type {
   ContextMeta,
@@ -17,10 +16,12 @@ import type {
   SignalMeta,
   TeacherMeta,
 } from "./contract";
-import { readStudentTop, readTeacherTop, type StudentTop, studentRows, type TeacherTop, teacherRows } from "./top";
+import { readRollouts } from "./packed_cells";
+import { readStudentTop, readTeacherTop, type StudentTop, type TeacherTop, type TopRows, topRows } from "./top";
 
 interface Base {
   trait: ScoresTrait;
+  meta: ScoresMeta;
   values: Float32Array;
   mask: Uint8Array;
   ids: Uint32Array;
@@ -30,33 +31,43 @@ interface Base {
   teacherTops: Map<string, TeacherTop>;
   /** Of teachers of another tokenizer. */
   groups: Map<string, Int32Array>;
+  /** Of what no edit lies over. */
+  stats: Map<string, Stats>;
+  overlays: WeakMap<LiveEntry, Overlay>;
 }
 
 interface Overlay {
   entry: LiveEntry;
   rows: Map<string, Float32Array>;
   top: TeacherTop | null;
+  stats: Map<string, Stats>;
+  /** Smallest and largest counted value by signal. */
+  ends: Map<string, [number, number]>;
 }
 
 const key = (name: string, teacher: string | null): string => `${name}\u0000${teacher ?? ""}`;
 const slot = (teacher: string, rollout: number): string => `${rollout}\u0000${teacher}`;
 
 function decodeBase(trait: ScoresTrait): Base {
-  const { meta } = trait;
+  const { looks: _, ...rest } = trait.meta;
+  const meta: ScoresMeta = { ...rest, rollouts: readRollouts(trait.meta, trait.cells) };
   const planes = new Map(meta.planes.map((p, i) => [key(p.signal, p.teacher), i]));
   const items = meta.tokens * meta.top_k;
-  const tops = meta.top_k > 0 ? Object.entries(trait.teacher_top ?? {}) : [];
+  const tops = items > 0 ? Object.entries(trait.teacher_top ?? {}) : [];
   return {
     trait,
+    meta,
     planes,
     values: float32(trait.values, meta.planes.length * meta.tokens, "values"),
-    mask: uint8(trait.mask, meta.tokens, "mask"),
+    mask: trait.mask ? uint8(trait.mask, meta.tokens, "mask") : new Uint8Array(meta.tokens).fill(1),
     ids: uint32(trait.token_ids, meta.tokens, "token_ids"),
     studentTop: trait.student_top && items > 0 ? readStudentTop(trait.student_top, items) : null,
     teacherTops: new Map(tops.map(([name, raw]) => [name, readTeacherTop(raw, items, name)])),
     groups: new Map(
       Object.entries(trait.groups ?? {}).map(([name, raw]) => [name, int32(raw, meta.tokens, `groups[${name}]`)]),
     ),
+    stats: new Map(),
+    overlays: new WeakMap(),
   };
 }
 
@@ -77,34 +88,51 @@ function fits(meta: ScoresMeta, entry: LiveEntry): boolean {
   );
 }
 
-function decodeOverlay(meta: ScoresMeta, entry: LiveEntry): Overlay {
+function decodeOverlay({ meta, overlays }: Base, entry: LiveEntry): Overlay {
+  const known = overlays.get(entry);
+  if (known) return known;
   const own = meta.planes.filter((p) => p.teacher === entry.teacher);
   const length = meta.rollouts[entry.rollout].length;
   const values = float32(entry.values, own.length * length, `live values of ${entry.teacher}`);
   const rows = new Map(own.map((p, i) => [p.signal, values.subarray(i * length, (i + 1) * length)]));
   const top = entry.top && meta.top_k > 0 ? readTeacherTop(entry.top, length * meta.top_k, entry.teacher) : null;
-  return { entry, rows, top };
+  const made = { entry, rows, top, stats: new Map(), ends: new Map() };
+  overlays.set(entry, made);
+  return made;
+}
+
+/** Edits from all traits that hold some: of two for one place the newer. */
+function decodeOverlays(base: Base, lives: readonly LiveTrait[]): Map<string, Overlay> {
+  const newest = new Map<string, LiveEntry>();
+  for (const entry of lives.flatMap((live) => live.entries)) {
+    const at = slot(entry.teacher, entry.rollout);
+    const other = newest.get(at);
+    if (fits(base.meta, entry) && (entry.version ?? 0) >= (other?.version ?? 0)) newest.set(at, entry);
+  }
+  return new Map([...newest].map(([at, entry]) => [at, decodeOverlay(base, entry)]));
 }
 
 export class Dataset {
   readonly meta: ScoresMeta;
-  private readonly means = new Map<string, Stats>();
 
   private constructor(
     private readonly base: Base,
     private readonly overlays: Map<string, Overlay>,
     private readonly liveVocab: LiveTrait["vocab"],
   ) {
-    this.meta = base.trait.meta;
+    this.meta = base.meta;
   }
 
-  static read(scores: ScoresTrait, live: LiveTrait | null, earlier: Dataset | null = null): Dataset {
+  static read(
+    scores: ScoresTrait,
+    live: LiveTrait | readonly LiveTrait[] | null,
+    earlier: Dataset | null = null,
+  ): Dataset {
     const base = earlier?.base.trait === scores ? earlier.base : decodeBase(scores);
-    const { meta } = base.trait;
-    const applied = live && sameScores(meta, live) ? live : null;
-    const entries = (applied?.entries ?? []).filter((e) => fits(meta, e));
-    const overlays = new Map(entries.map((e) => [slot(e.teacher, e.rollout), decodeOverlay(meta, e)]));
-    return new Dataset(base, overlays, applied?.vocab ?? {});
+    const lives = live === null ? [] : Array.isArray(live) ? live : [live as LiveTrait];
+    const applied = lives.filter((one) => sameScores(base.meta, one));
+    const vocab = Object.assign({}, ...applied.map((one) => one.vocab));
+    return new Dataset(base, decodeOverlays(base, applied), vocab);
   }
 
   get teachers(): TeacherMeta[] {
@@ -178,11 +206,13 @@ export class Dataset {
   }
 
   stats(rollout: number, name: string, teacher: string): Stats {
+    const overlay = this.overlays.get(slot(teacher, rollout));
+    const own = overlay?.rows.has(name) ? overlay.stats : this.base.stats;
     const at = `${slot(teacher, rollout)}\u0000${name}`;
-    const known = this.means.get(at);
+    const known = own.get(at);
     if (known) return known;
     const made = stats(this.values(rollout, name, teacher) ?? [], this.mask(rollout));
-    this.means.set(at, made);
+    own.set(at, made);
     return made;
   }
 
@@ -191,19 +221,20 @@ export class Dataset {
     return id === undefined || id === NO_ID ? null : id;
   }
 
-  /** Both top-k lists at one token; null where they were not sent. */
-  top(rollout: number, token: number, teacher: string): { student: TopRow[]; teacher: TopRow[] } | null {
+  /** Both top-k lists at one token; null where they did not come with the scores: see `TopWindows`. */
+  top(rollout: number, token: number, teacher: string): TopRows | null {
     const k = this.meta.top_k;
     const row = this.rollout(rollout).offset + token;
     const live = this.overlays.get(slot(teacher, rollout));
     const other = live ? live.top : (this.base.teacherTops.get(teacher) ?? null);
-    const otherRow = live ? token : row;
     const { studentTop } = this.base;
     if (k === 0 || (!studentTop && !other)) return null;
-    return {
-      student: studentTop ? studentRows(studentTop, row, k, other, otherRow) : [],
-      teacher: other ? teacherRows(other, otherRow, k) : [],
-    };
+    return topRows({ student: studentTop, row, other, otherRow: live ? token : row, k });
+  }
+
+  /** Which edit is shown of a rollout under a teacher; 0 for none. */
+  version(rollout: number, teacher: string): number {
+    return this.overlays.get(slot(teacher, rollout))?.entry.version ?? 0;
   }
 
   /** How to show a token id: text and kind of cell. */
@@ -244,14 +275,25 @@ export class Dataset {
   /** Whether a counted value lies beyond the ends of a signal's scale, also under the edited contexts, which Python's flags do not know. */
   beyond({ name, limit, below, above }: SignalMeta): { below: boolean; above: boolean } {
     const out = { below, above };
-    for (const { entry, rows } of this.overlays.values()) {
-      const mask = this.mask(entry.rollout);
-      rows.get(name)?.forEach((value, i) => {
-        if (mask[i] === 0) return;
-        if (value < -limit) out.below = true;
-        if (value > limit) out.above = true;
-      });
+    for (const overlay of this.overlays.values()) {
+      const [low, high] = this.ends(overlay, name);
+      if (low < -limit) out.below = true;
+      if (high > limit) out.above = true;
     }
     return out;
+  }
+
+  private ends({ entry, rows, ends }: Overlay, name: string): [number, number] {
+    const known = ends.get(name);
+    if (known) return known;
+    const mask = this.mask(entry.rollout);
+    let [low, high] = [0, 0];
+    rows.get(name)?.forEach((value, i) => {
+      if (mask[i] === 0) return;
+      if (value < low) low = value;
+      if (value > high) high = value;
+    });
+    ends.set(name, [low, high]);
+    return [low, high];
   }
 }

@@ -33,13 +33,7 @@ export function readTeacherTop(raw: TeacherTopBuffers, items: number, name: stri
 }
 
 /** The student's likeliest tokens, with the teacher's view of them where there is one. Live tops have their own axis. */
-export function studentRows(
-  top: StudentTop,
-  row: number,
-  k: number,
-  other: TeacherTop | null,
-  otherRow: number,
-): TopRow[] {
+function studentRows(top: StudentTop, row: number, k: number, other: TeacherTop | null, otherRow: number): TopRow[] {
   const rows: TopRow[] = [];
   for (let c = 0; c < k; c++) {
     const id = top.ids[row * k + c];
@@ -53,11 +47,31 @@ export function studentRows(
   return rows;
 }
 
-export function teacherRows(top: TeacherTop, row: number, k: number): TopRow[] {
+function teacherRows(top: TeacherTop, row: number, k: number): TopRow[] {
   const rows: TopRow[] = [];
   for (let c = 0; c < k; c++) {
     const i = row * k + c;
     if (top.ids[i] !== NO_ID) rows.push({ id: top.ids[i], student: top.student[i], teacher: top.teacher[i] });
   }
   return rows;
+}
+
+export interface TopRows {
+  student: TopRow[];
+  teacher: TopRow[];
+}
+
+/** Both lists at one token; `other` is the teacher's, on its own axis. */
+export function topRows(at: {
+  student: StudentTop | null;
+  row: number;
+  other: TeacherTop | null;
+  otherRow: number;
+  k: number;
+}): TopRows {
+  const { student, row, other, otherRow, k } = at;
+  return {
+    student: student ? studentRows(student, row, k, other, otherRow) : [],
+    teacher: other ? teacherRows(other, otherRow, k) : [],
+  };
 }

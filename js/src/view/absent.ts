@@ -1,4 +1,5 @@
 /** Where the selected teacher does not have the selected signal: said in words, with the way to one it has. */
+import { isolated } from "../core/plain_text";
 import type { SignalMeta } from "../model/contract";
 import { maker } from "./dom";
 import { type Actions, changed, type View, type ViewState } from "./state";
@@ -33,9 +34,9 @@ export function absent(root: HTMLElement, actions: Actions): View {
       const has = signalsOf(state, teacher).slice(0, SHOWN);
       const others = data.teachers.filter((t) => data.values(rollout, signal, t.name) !== null).slice(0, SHOWN);
       box.replaceChildren(
-        `${teacher} has no ${scale.label}.`,
+        `${isolated(teacher)} has no ${scale.label}.`,
         ...has.flatMap((s) => [" ", link(`show its ${s.label}`, () => actions.select({ signal: s.name }))]),
-        ...others.flatMap((t) => [" ", link(`show ${t.name}`, () => actions.select({ teacher: t.name }))]),
+        ...others.flatMap((t) => [" ", link(`show ${isolated(t.name)}`, () => actions.select({ teacher: t.name }))]),
       );
     },
     destroy() {

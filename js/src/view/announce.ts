@@ -12,8 +12,8 @@ export function sentence(state: ViewState): string {
   const { data, record, scale, rollout, teacher } = state;
   const cell = selectedCell(state);
   if (cell < 0) return "No token selected";
-  const { values, incomparable } = series(state);
-  const value = values[cell];
+  const { value: valueAt, incomparable } = series(state);
+  const value = valueAt(cell);
   const missing = incomparable(cell) ? "not comparable" : data.lack(rollout, state.signal, teacher, state.token);
   const number = formatNumber(value, { signed: scale.scale === "diverging", whole: scale.scale === "log", missing });
   const unit = Number.isNaN(value) ? "" : ` ${scale.unit}${inNoise(value, scale) ? ", inside the noise band" : ""}`;

@@ -2,6 +2,7 @@
 import { contextHead } from "./context_head";
 import { contextStatus } from "./context_status";
 import { maker, setAttribute, setText } from "./dom";
+import { fieldHeight } from "./field_height";
 import type { ContextPort, Place, View, ViewState } from "./state";
 
 function parts(root: HTMLElement) {
@@ -29,28 +30,6 @@ function parts(root: HTMLElement) {
   return { head, status, progress, cancel, reset, input, error, box };
 }
 
-/** Width of a character of the field's type, pixels: monospaced type of 14 px is some 0.6 of that wide. */
-const CHARACTER = 8.5;
-
-/** How many rows a text takes in a field so many characters wide, where lines break between words. */
-export function rowsOf(text: string, columns: number): number {
-  let rows = 0;
-  for (const line of text.split("\n")) {
-    let used = 0;
-    rows += 1;
-    for (const word of line.split(/(?<= )/)) {
-      const bare = word.trimEnd().length;
-      if (used > 0 && used + bare > columns) {
-        rows += 1;
-        used = 0;
-      }
-      rows += Math.max(0, Math.ceil(bare / columns) - 1);
-      used = bare > columns ? bare % columns : used + word.length;
-    }
-  }
-  return rows;
-}
-
 const placeOf = ({ teacher, rollout, record }: ViewState): Place => ({ teacher, rollout, question: record.question });
 
 /** The button is for what can be done about an edit under way: send it again where it got no answer, end it otherwise. */
@@ -69,6 +48,7 @@ export function contextEditor(root: HTMLElement, port: ContextPort): View {
   root.append(box);
   let last: ViewState | null = null;
   let slot = "";
+  const height = fieldHeight(input);
 
   input.addEventListener("focus", () => last && !input.readOnly && port.prepare(placeOf(last)), at);
   input.addEventListener("input", () => last && port.edit(placeOf(last), input.value), at);
@@ -79,14 +59,14 @@ export function contextEditor(root: HTMLElement, port: ContextPort): View {
   function fill(state: ViewState, draft: string | null): void {
     const text = draft ?? state.data.context(state.rollout, state.teacher)?.text ?? "";
     if (input.value !== text) input.value = text;
-    const columns = Math.floor((input.clientWidth - 16) / CHARACTER);
-    input.rows = Math.min(10, Math.max(2, rowsOf(text, columns > 0 ? columns : 70)));
+    if (!input.hidden) height.fit(text);
   }
 
   function show(state: ViewState, editable: boolean): void {
     const place = placeOf(state);
     const draft = port.draft(place);
-    const now = contextStatus({ job: state.job, teacher: place.teacher, question: place.question, draft });
+    const { teacher, question } = place;
+    const now = contextStatus({ job: state.job, teacher, question, draft, kernelEnded: port.ended() });
     const { error: trouble, share } = now;
     const edited = state.data.edited(state.rollout, state.teacher);
     setText(status, editable ? now.line : "");
@@ -95,12 +75,12 @@ export function contextEditor(root: HTMLElement, port: ContextPort): View {
     status.toggleAttribute("data-trouble", now.failed);
     setText(error, trouble ?? "");
     error.hidden = !editable || !trouble;
-    progress.hidden = !editable || now.lost || state.job.state !== "running";
+    progress.hidden = !editable || !now.busy || now.lost || state.job.state !== "running";
     if (share === null) progress.removeAttribute("value");
     else progress.value = share;
     cancel.hidden = !editable || !now.busy;
     setText(cancel, now.lost ? "send again" : "cancel");
-    reset.hidden = !editable || (!edited && draft.text === null);
+    reset.hidden = !editable || port.ended() || (!edited && draft.text === null);
     const here = `${state.rollout}\u0000${state.teacher}`;
     // While the reader types, the field is theirs.
     if (here !== slot || draft.text !== null || input.ownerDocument.activeElement !== input) fill(state, draft.text);
@@ -118,12 +98,13 @@ export function contextEditor(root: HTMLElement, port: ContextPort): View {
       const draft = editable ? port.draft(placeOf(state)).text : null;
       head.update(state, draft !== null && draft !== (context?.text ?? ""));
       input.hidden = !context && !editable;
-      input.readOnly = !editable;
+      input.readOnly = !editable || port.ended();
       setAttribute(box, "data-editable", String(editable));
       show(state, editable);
     },
     destroy() {
       life.abort();
+      height.stop();
       box.remove();
     },
   };

@@ -1,5 +1,7 @@
 /** What the context card says of a teacher: what it sees, how long that is against what its model takes, and whether it holds the answer. */
+
 import { plural } from "../core/format";
+import { isolated } from "../core/plain_text";
 import type { ContextMeta } from "../model/contract";
 import type { ViewState } from "./state";
 
@@ -55,7 +57,7 @@ export function contextFacts(state: ViewState, stale = false): Facts {
   const sees = [meta?.description ?? "", data.edited(rollout, teacher) ? "edited" : ""];
   const given = meta?.arguments?.length ? `chat template: ${meta.arguments.join(", ")}` : "";
   return {
-    kind: `${teacher} · ${(meta?.kind ?? "").replaceAll("_", " ")}`,
+    kind: `${isolated(teacher)} · ${(meta?.kind ?? "").replaceAll("_", " ")}`,
     leak: leakOf(data.context(rollout, teacher), stale),
     lines: [sees.filter(Boolean).join(" · "), lengths(state, stale), given].filter(Boolean),
   };

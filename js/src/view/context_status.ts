@@ -1,4 +1,5 @@
 /** What is happening to an edit, in one line; and an error in full. */
+import { isolated } from "../core/plain_text";
 import type { JobTrait } from "../model/contract";
 
 export interface StatusInput {
@@ -7,6 +8,8 @@ export interface StatusInput {
   /** Of the rollout shown. */
   question: string;
   draft: { text: string | null; phase: string; error: string | null };
+  /** Whether the kernel has ended. */
+  kernelEnded?: boolean;
 }
 
 export interface Status {
@@ -35,8 +38,12 @@ function ended(job: JobTrait): Partial<Status> {
   return { line: `not scored: ${BEFORE}`, error: job.message };
 }
 
-export function contextStatus({ job, teacher, question, draft }: StatusInput): Status {
+export function contextStatus({ job, teacher, question, draft, kernelEnded }: StatusInput): Status {
   const out: Status = { line: "", error: draft.error, busy: false, share: null, lost: false, failed: false };
+  if (kernelEnded) {
+    const kept = draft.text === null ? "" : "; the edit stays here, unscored";
+    return { ...out, line: `the kernel has ended: to score, run this cell again${kept}`, error: null, failed: true };
+  }
   const running = job.state === "running";
   const own = (job.teacher ?? teacher) === teacher && (job.question ?? question) === question;
   const what = draft.text === null ? "reset" : "edit";
@@ -48,7 +55,7 @@ export function contextStatus({ job, teacher, question, draft }: StatusInput): S
   if (draft.phase === "typing") return { ...out, line: "edited", busy: running };
   if (running) {
     const counted = job.total > 0 ? ` ${job.done} of ${job.total}` : "";
-    const line = `${own ? "scoring" : `scoring ${job.teacher ?? "another"}`}${counted} · ${seconds(job.seconds)}`;
+    const line = `${own ? "scoring" : `scoring ${isolated(job.teacher ?? "another")}`}${counted} · ${seconds(job.seconds)}`;
     return { ...out, line, busy: true, share: job.total > 0 ? job.done / job.total : null };
   }
   if (draft.phase === "sent") return { ...out, line: "sent", busy: true };

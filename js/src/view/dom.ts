@@ -1,4 +1,5 @@
 /** Building nodes. Text goes in as text nodes only, whatever it holds; there is no way here to parse markup. */
+import { harmless } from "../core/plain_text";
 
 type Attributes = Record<string, string | number | boolean | null | undefined>;
 export type Child = Node | string | null | false | undefined;
@@ -9,10 +10,14 @@ export type Maker = <K extends keyof HTMLElementTagNameMap>(
   ...children: Child[]
 ) => HTMLElementTagNameMap[K];
 
+/** Attributes that are read by people. */
+const READ = new Set(["title", "placeholder", "aria-label", "aria-description", "aria-valuetext"]);
+const value = (name: string, text: string): string => (READ.has(name) ? harmless(text) : text);
+
 function apply(node: Element, attributes: Attributes): void {
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value === null || value === undefined || value === false) continue;
-    node.setAttribute(name, value === true ? "" : String(value));
+  for (const [name, given] of Object.entries(attributes)) {
+    if (given === null || given === undefined || given === false) continue;
+    node.setAttribute(name, given === true ? "" : value(name, String(given)));
   }
 }
 
@@ -22,7 +27,7 @@ export function maker(root: Node): Maker {
   return (tag, attributes = {}, ...children) => {
     const node = doc.createElement(tag);
     apply(node, attributes);
-    for (const child of children) if (child) node.append(child);
+    for (const child of children) if (child) node.append(typeof child === "string" ? harmless(child) : child);
     return node;
   };
 }
@@ -36,12 +41,14 @@ export function svg(root: Node, tag: string, attributes: Attributes = {}, ...chi
 
 /** Writes only on change: a write, even of the same text, costs layout and can make a screen reader speak. */
 export function setText(node: Element, text: string): void {
-  if (node.textContent !== text) node.textContent = text;
+  const shown = harmless(text);
+  if (node.textContent !== shown) node.textContent = shown;
 }
 
-export function setAttribute(node: Element, name: string, value: string | null): void {
-  if (value === null) node.removeAttribute(name);
-  else if (node.getAttribute(name) !== value) node.setAttribute(name, value);
+export function setAttribute(node: Element, name: string, given: string | null): void {
+  const text = given === null ? null : value(name, given);
+  if (text === null) node.removeAttribute(name);
+  else if (node.getAttribute(name) !== text) node.setAttribute(name, text);
 }
 
 /** An id that no other view in the page has; ARIA points by id. */

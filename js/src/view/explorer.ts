@@ -3,20 +3,19 @@ import { absent } from "./absent";
 import { announcer } from "./announce";
 import { contextEditor } from "./context_editor";
 import { maker } from "./dom";
-import { help } from "./help";
-import { jumpBar } from "./jump_bar";
+import { help, keysWith } from "./help";
 import { keys } from "./keys";
 import { legend } from "./legend";
 import { notes } from "./notes";
-import { profileView } from "./profile";
 import { prompts } from "./prompts";
+import { reader } from "./reader";
 import { rolloutList } from "./rollout_list";
 import type { Actions, ContextPort, View, ViewState } from "./state";
 import { signalSwitch, teacherSwitch } from "./switches";
 import { teacherRows } from "./teacher_rows";
 import { titleLine } from "./title_line";
 import { tokenPanel } from "./token_panel";
-import { tokenStrip } from "./token_strip";
+import { trailing } from "./trailing";
 
 export function explorer(root: HTMLElement, actions: Actions, contexts: ContextPort): View {
   const h = maker(root);
@@ -42,15 +41,13 @@ export function explorer(root: HTMLElement, actions: Actions, contexts: ContextP
     titleLine(main),
     prompts(main),
     absent(main, actions),
-    tokenStrip(main, actions),
-    jumpBar(main, actions),
-    teacherRows(main, actions),
-    profileView(main, actions),
+    reader(main, actions),
+    trailing(root, teacherRows(main, actions)),
     contextEditor(main, contexts),
-    tokenPanel(panel, actions),
+    trailing(root, tokenPanel(panel, actions)),
     announcer(frame),
   ];
-  const guide = help(root, life.signal);
+  const guide = help(root, life.signal, keysWith("text", "rollouts", "list", "find", "context"));
   bar.append(guide.button);
   bar.after(guide.panel);
   const focus = (selector: string) => (): void => root.querySelector<HTMLElement>(selector)?.focus();
@@ -63,6 +60,8 @@ export function explorer(root: HTMLElement, actions: Actions, contexts: ContextP
       help: guide.toggle,
       edit: focus(".opd-context-text:not([readonly])"),
       find: focus(".opd-find"),
+      findText: focus(".opd-text-find"),
+      goTo: focus(".opd-goto"),
     },
     life.signal,
   );

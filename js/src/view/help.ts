@@ -1,18 +1,28 @@
 /** The keys, on a panel that `?` opens inside the widget (a dialog on the page would lose its styles in some hosts). */
 import { maker } from "./dom";
 
-export const KEYS: [string, string][] = [
+/** What a view must have for a key to do something there. */
+export type Place = "text" | "rollouts" | "list" | "find" | "context";
+
+const KEYS: [string, string, Place?][] = [
   ["1 – 9", "teacher"],
   ["s, Shift+S", "next, previous signal"],
   ["← →", "previous, next token"],
   ["Home End", "first, last token"],
   ["n p", "next largest |signal|, back to the larger"],
-  ["j k", "next, previous rollout; ↓ ↑ in the list"],
-  ["e", "edit the context; Esc leaves the field"],
-  ["/", "find in the rollouts"],
+  ["f, g", "find in the text (Enter, Shift+Enter: next, previous); go to a token by its number", "find"],
+  ["v, Shift+V", "next, previous token that a diagnosis has judged"],
+  ["j k", "next, previous rollout", "rollouts"],
+  ["↓ ↑", "the same, in the list; Home and End: the first, the last", "list"],
+  ["e", "edit the context; Esc leaves the field", "context"],
+  ["/", "find in the rollouts", "list"],
   ["?", "this panel; Esc closes it"],
-  ["click, drag", "select a token, scrub; Shift+drag selects text"],
+  ["click, drag", "select a token, scrub; Shift+drag selects text", "text"],
 ];
+
+/** The keys of a view of scores that has these. */
+export const keysWith = (...places: readonly Place[]): [string, string][] =>
+  KEYS.filter(([, , place]) => !place || places.includes(place)).map(([key, what]) => [key, what]);
 
 /** How a token is drawn, for what colour alone does not say. */
 export const MARKS: [string, string, string][] = [
@@ -30,13 +40,19 @@ export interface Help {
   toggle(open?: boolean): void;
 }
 
-export function help(root: HTMLElement, signal: AbortSignal): Help {
+export function help(
+  root: HTMLElement,
+  signal: AbortSignal,
+  keys: readonly [string, string][],
+  signs: readonly [string, string, string][] = MARKS,
+): Help {
   const h = maker(root);
   const pair = (sign: HTMLElement, what: string): HTMLElement => h("div", {}, h("dt", {}, sign), h("dd", {}, what));
   const list = h("dl", { class: "opd-keys" });
-  for (const [keys, what] of KEYS) list.append(pair(h("kbd", {}, keys), what));
+  for (const [key, what] of keys) list.append(pair(h("kbd", {}, key), what));
   const marks = h("dl", { class: "opd-keys" });
-  for (const [name, text, what] of MARKS) marks.append(pair(h("span", { class: `opd-mark ${name}` }, text), what));
+  marks.hidden = signs.length === 0;
+  for (const [name, text, what] of signs) marks.append(pair(h("span", { class: `opd-mark ${name}` }, text), what));
   const close = h("button", { type: "button", class: "opd-button" }, "close");
   const panel = h("section", { class: "opd-help", "aria-label": "Keys", hidden: true }, list, marks, close);
   const button = h(
@@ -50,15 +66,29 @@ export function help(root: HTMLElement, signal: AbortSignal): Help {
     },
     "?",
   );
+  const focused = (): HTMLElement | null => {
+    const { activeElement: node } = root.getRootNode() as Document | ShadowRoot;
+    return node && root.contains(node) ? (node as HTMLElement) : null;
+  };
+  let from: HTMLElement = button;
   const toggle = (open = panel.hidden): void => {
+    if (open === !panel.hidden) return;
+    const at = focused();
+    const inside = at !== null && panel.contains(at);
+    if (open) from = at ?? button;
     panel.hidden = !open;
     button.setAttribute("aria-expanded", String(open));
+    // What has the focus goes away with the panel: it returns to where it was when the panel opened.
+    if (!open && inside) (from.isConnected ? from : button).focus({ preventScroll: true });
   };
   button.addEventListener("click", () => toggle(), { signal });
-  const shut = (): void => {
-    toggle(false);
-    button.focus();
-  };
-  close.addEventListener("click", shut, { signal });
+  close.addEventListener(
+    "click",
+    () => {
+      close.focus({ preventScroll: true }); // not every browser does so for a click
+      toggle(false);
+    },
+    { signal },
+  );
   return { button, panel, toggle };
 }

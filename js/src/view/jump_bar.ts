@@ -1,11 +1,14 @@
 /** Under the strip: where the selection stands among the largest values, and the way to the next. */
-import { jump } from "../core/extremes";
+
+import { jump, rank } from "../core/extremes";
+import { isolated } from "../core/plain_text";
 import { maker, setText } from "./dom";
-import { jumpOrder, selectedCell, series } from "./series";
-import { type Actions, changed, type View, type ViewState } from "./state";
+import { selectedCell, series, sizes } from "./series";
+import type { Actions, View, ViewState } from "./state";
+import { hasVerdicts, nextVerdict, verdictTo } from "./verdicts";
 
 export function jumpTo(state: ViewState, direction: 1 | -1, actions: Actions): void {
-  const cell = jump(jumpOrder(state), series(state).leader(selectedCell(state)), direction);
+  const cell = jump(sizes(state), series(state).leader(selectedCell(state)), direction);
   if (cell >= 0) actions.select({ token: state.record.cells.starts[cell] });
 }
 
@@ -16,17 +19,21 @@ const ordinal = (n: number): string => {
 
 /** Why the selected token has no place among the others. */
 function unranked(state: ViewState, cell: number): string {
-  const { values, masked, incomparable } = series(state);
-  if (incomparable(cell)) return `not comparable with ${state.teacher}: not ranked`;
+  const { value, masked, incomparable } = series(state);
+  if (incomparable(cell)) return `not comparable with ${isolated(state.teacher)}: not ranked`;
   if (masked(cell)) return "not the student’s own token: not ranked";
-  return Number.isNaN(values[cell]) ? "this token was not scored" : "inside the noise band: not ranked";
+  return Number.isNaN(value(cell)) ? "this token was not scored" : "inside the noise band: not ranked";
 }
 
-export function jumpBar(root: HTMLElement, actions: Actions): View {
+export interface JumpBar extends View {
+  /** The line of controls; other ways through the text stand in it too. */
+  readonly node: HTMLElement;
+}
+
+export function jumpBar(root: HTMLElement, actions: Actions): JumpBar {
   const h = maker(root);
   const life = new AbortController();
   let last: ViewState | null = null;
-  let order: number[] = [];
   const button = (key: string, label: string): HTMLButtonElement =>
     h(
       "button",
@@ -37,29 +44,36 @@ export function jumpBar(root: HTMLElement, actions: Actions): View {
   const back = button("p", "larger");
   const next = button("n", "next largest");
   const text = h("span", { class: "opd-quiet opd-jump-text" });
-  const bar = h("div", { class: "opd-jump" }, next, back, text);
-  root.append(bar);
+  const verdict = button("v", "next verdict");
+  verdict.title = "the next token that a diagnosis has judged; Shift+V: the previous";
+  const bar = h("div", { class: "opd-jump" }, next, back, verdict);
+  const line = h("div", { class: "opd-jump-line" }, bar, text);
+  root.append(line);
   back.addEventListener("click", () => last && jumpTo(last, -1, actions), { signal: life.signal });
   next.addEventListener("click", () => last && jumpTo(last, 1, actions), { signal: life.signal });
 
+  verdict.addEventListener("click", () => last && verdictTo(last, 1, actions), { signal: life.signal });
+
   return {
+    node: bar,
     update(state) {
-      if (changed(last, state, "data", "record", "teacher", "signal")) order = jumpOrder(state);
       last = state;
       const cell = series(state).leader(selectedCell(state));
-      const rank = order.indexOf(cell);
-      next.disabled = order.length === 0 || rank === order.length - 1;
-      back.disabled = rank <= 0;
+      const place = rank(sizes(state), cell);
+      next.disabled = place.count === 0 || place.rank === place.count - 1;
+      back.disabled = place.rank <= 0;
+      verdict.hidden = !hasVerdicts(state);
+      verdict.disabled = nextVerdict(state, 1) < 0;
       const lacks = state.data.values(state.rollout, state.signal, state.teacher) === null;
-      if (lacks) setText(text, `${state.teacher} has no ${state.scale.label}`);
-      else if (order.length === 0) setText(text, `no ${state.scale.label} above the noise here`);
+      if (lacks) setText(text, `${isolated(state.teacher)} has no ${state.scale.label}`);
+      else if (place.count === 0) setText(text, `no ${state.scale.label} above the noise here`);
       else if (cell < 0) setText(text, "no token selected: click one, or use the arrow keys");
-      else if (rank < 0) setText(text, unranked(state, cell));
-      else setText(text, `${ordinal(rank + 1)} |${state.scale.label}| of ${order.length}`);
+      else if (place.rank < 0) setText(text, unranked(state, cell));
+      else setText(text, `${ordinal(place.rank + 1)} |${state.scale.label}| of ${place.count}`);
     },
     destroy() {
       life.abort();
-      bar.remove();
+      line.remove();
     },
   };
 }

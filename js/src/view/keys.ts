@@ -3,6 +3,7 @@ import { jumpTo } from "./jump_bar";
 import { neighbour } from "./series";
 import type { Actions, ViewState } from "./state";
 import { nextSignal } from "./switches";
+import { verdictTo } from "./verdicts";
 
 export interface KeyTargets {
   state(): ViewState | null;
@@ -12,13 +13,16 @@ export interface KeyTargets {
   help?(open?: boolean): void;
   edit?(): void;
   find?(): void;
+  /** The text's own find box, and the field of positions; absent where there is no text. */
+  findText?(): void;
+  goTo?(): void;
 }
 
 const isTyping = (target: Element): boolean => target.matches("input, textarea, select, [contenteditable]");
 
 /** What a key does; null for a key that is not ours. */
 function action(event: KeyboardEvent, state: ViewState, targets: KeyTargets): (() => void) | null {
-  const { actions, move, help, edit, find } = targets;
+  const { actions, move, help, edit, find, findText, goTo } = targets;
   const token = (token: number) => (): void => actions.select({ token });
   const starts = state.record.cells.starts;
   const inList = (event.target as Element).closest(".opd-list") !== null;
@@ -45,6 +49,10 @@ function action(event: KeyboardEvent, state: ViewState, targets: KeyTargets): ((
     Escape: help && (() => help(false)),
     e: edit,
     "/": find,
+    f: findText,
+    g: goTo,
+    v: () => verdictTo(state, 1, actions),
+    V: () => verdictTo(state, -1, actions),
   };
   return map[event.key] ?? null;
 }

@@ -1,10 +1,9 @@
 /** One rollout in the list: outcome, what it says, its shape, its mean, its length. */
 import { formatShort, plural } from "../core/format";
-import { profile } from "../core/profile";
 import { maker, setAttribute, setText } from "./dom";
 import { outcomeMark } from "./outcome";
 import { plot } from "./plot";
-import { drawn } from "./series";
+import { profileOf } from "./profile";
 import type { ViewState } from "./state";
 
 const HEIGHT = 18;
@@ -34,11 +33,7 @@ export function listRow(root: Node, state: ViewState, index: number, id: string)
     node,
     update(now, selected) {
       const { data, signal, teacher, scale } = now;
-      chart.draw(
-        profile(drawn(now, index), data.mask(index), scale, WIDTH, HEIGHT),
-        HEIGHT,
-        scale.scale === "diverging",
-      );
+      chart.draw(profileOf(now, index, WIDTH, HEIGHT), HEIGHT, scale.scale === "diverging");
       const figures = data.stats(index, signal, teacher);
       const infinite = figures.below + figures.above;
       const signed = scale.scale === "diverging";

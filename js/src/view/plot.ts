@@ -22,13 +22,16 @@ export function plot(root: Node, name: string): Plot {
     { class: `opd-plot ${name}`, preserveAspectRatio: "none", "aria-hidden": "true", focusable: "false" },
     ...Object.values(parts),
   );
+  let drawn: Profile | null = null;
   return {
     node,
     draw(profile, height, signed) {
+      if (profile === drawn) return;
+      drawn = profile;
       setAttribute(node, "viewBox", `0 0 ${profile.width} ${height}`);
       setAttribute(node, "data-signed", String(signed));
       for (const part of ["gap", "base", "above", "below", "infinite"] as const)
-        setAttribute(parts[part], "d", profile[part]);
+        parts[part].setAttribute("d", profile[part]);
     },
   };
 }

@@ -1,6 +1,8 @@
 /** What each side saw before the response. The part only one of them sees is marked, and never folded away unseen. */
+
 import { plural } from "../core/format";
 import { onlyHere } from "../core/only_here";
+import { isolated } from "../core/plain_text";
 import type { PromptMeta } from "../model/contract";
 import { makeLines } from "./cell";
 import { copyTrueText } from "./copy";
@@ -95,10 +97,10 @@ export function prompts(root: HTMLElement): View {
       const other = state.data.otherTokenizer(state.teacher);
       const lacking = own && theirs && !other ? onlyHere(own.cells.texts, theirs.cells.texts) : null;
       const same = theirs === null || (theirs.differs === null && lacking === null && !other);
-      const who = same && theirs ? `Student and ${state.teacher} see` : "Student sees";
+      const who = same && theirs ? `Student and ${isolated(state.teacher)} see` : "Student sees";
       box.replaceChildren();
       if (own) box.append(part(who, own, same ? null : lacking, "student"));
-      if (!same && theirs) box.append(part(`${state.teacher} sees`, theirs, theirs.differs, "teacher"));
+      if (!same && theirs) box.append(part(`${isolated(state.teacher)} sees`, theirs, theirs.differs, "teacher"));
       showMarked();
     },
     destroy() {

@@ -4,12 +4,8 @@ import type { RolloutMeta } from "../model/contract";
 import { maker, setAttribute, uniqueId } from "./dom";
 import { listControls } from "./list_controls";
 import { type ListRow, listRow } from "./list_row";
+import { followBox, type RowWindow, rolloutWindow } from "./row_window";
 import { type Actions, changed, type View, type ViewState } from "./state";
-
-const ROW = 32;
-/** Rows beyond the window, so that a scroll does not outrun them; and the height taken where layout is not known yet. */
-const SPARE = 12;
-const UNKNOWN_HEIGHT = 640;
 
 /** What the find box looks through, joined once a rollout. */
 type Texts = WeakMap<RolloutMeta, string>;
@@ -28,7 +24,10 @@ function entries(state: ViewState, texts: Texts): ListEntry[] {
     index,
     question: r.question,
     title: r.title,
-    text: searchText(r, texts),
+    // Joined when something is looked for: at the first paint of a large run it would be most of the work.
+    get text() {
+      return searchText(r, texts);
+    },
     outcome: r.outcome,
     length: r.length,
     mean: data.stats(index, signal, teacher).mean,
@@ -36,16 +35,17 @@ function entries(state: ViewState, texts: Texts): ListEntry[] {
 }
 
 class Window {
-  readonly box: HTMLElement;
-  private readonly sheet: HTMLElement;
+  private readonly window: RowWindow;
   private readonly uid = uniqueId();
   private rows = new Map<number, ListRow>();
   lines: ListLine[] = [];
 
   constructor(private readonly root: HTMLElement) {
-    const h = maker(root);
-    this.sheet = h("div", { class: "opd-list-sheet", role: "presentation" });
-    this.box = h("div", { class: "opd-list", role: "listbox", tabindex: 0, "aria-label": "Rollouts" }, this.sheet);
+    this.window = rolloutWindow(root);
+  }
+
+  get box(): HTMLElement {
+    return this.window.box;
   }
 
   /** Rows show records of one data set: another one starts afresh. */
@@ -53,46 +53,44 @@ class Window {
     this.rows = new Map();
   }
 
+  follow(now: () => ViewState | null, signal: AbortSignal): void {
+    const draw = (): void => {
+      const state = now();
+      if (state) this.draw(state);
+    };
+    followBox(this.window, draw, () => this.line(now()?.rollout ?? -1), signal);
+  }
+
+  scroll(top: number): void {
+    this.window.scroll(top);
+  }
+
   draw(state: ViewState): void {
     const h = maker(this.root);
-    const height = this.box.clientHeight || UNKNOWN_HEIGHT;
-    const from = Math.max(0, Math.floor(this.box.scrollTop / ROW) - SPARE);
-    const to = Math.min(this.lines.length, Math.ceil((this.box.scrollTop + height) / ROW) + SPARE);
     const rows = new Map<number, ListRow>();
-    const nodes: HTMLElement[] = [];
-    for (let i = from; i < to; i++) {
+    this.window.draw(this.lines.length, (i) => {
       const line = this.lines[i];
-      let node: HTMLElement;
       if (line.kind === "question") {
-        node = h(
-          "div",
-          { class: "opd-list-question", role: "presentation" },
-          h("bdi", {}, line.title),
-          h("span", {}, String(line.count)),
-        );
-      } else {
-        const row = this.rows.get(line.index) ?? listRow(this.root, state, line.index, `${this.uid}-${line.index}`);
-        row.update(state, line.index === state.rollout);
-        rows.set(line.index, row);
-        node = row.node;
-        setAttribute(node, "aria-posinset", String(i + 1));
-        setAttribute(node, "aria-setsize", String(this.lines.length));
+        const parts = [h("bdi", {}, line.title), h("span", {}, String(line.count))];
+        return h("div", { class: "opd-list-question", role: "presentation" }, ...parts);
       }
-      node.style.top = `${i * ROW}px`;
-      nodes.push(node);
-    }
+      const row = this.rows.get(line.index) ?? listRow(this.root, state, line.index, `${this.uid}-${line.index}`);
+      row.update(state, line.index === state.rollout);
+      rows.set(line.index, row);
+      setAttribute(row.node, "aria-posinset", String(i + 1));
+      setAttribute(row.node, "aria-setsize", String(this.lines.length));
+      return row.node;
+    });
     this.rows = rows;
-    this.sheet.style.height = `${this.lines.length * ROW}px`;
-    this.sheet.replaceChildren(...nodes);
     setAttribute(this.box, "aria-activedescendant", rows.get(state.rollout)?.node.id ?? null);
   }
 
   reveal(rollout: number): void {
-    const top = this.lines.findIndex((l) => l.kind === "rollout" && l.index === rollout) * ROW;
-    const { scrollTop, clientHeight } = this.box;
-    if (top < 0 || clientHeight === 0) return;
-    if (top < scrollTop) this.box.scrollTop = top;
-    else if (top + ROW > scrollTop + clientHeight) this.box.scrollTop = top + ROW - clientHeight;
+    this.window.reveal(this.line(rollout));
+  }
+
+  private line(rollout: number): number {
+    return this.lines.findIndex((l) => l.kind === "rollout" && l.index === rollout);
   }
 
   /** The rollout `step` lines from the given one, over question lines. */
@@ -124,14 +122,14 @@ export function rolloutList(root: HTMLElement, actions: Actions): RolloutListVie
   };
   const refresh = (): void => {
     if (!last) return;
-    view.box.scrollTop = 0;
+    view.scroll(0);
     arrangeNow(last);
     view.draw(last);
   };
   const controls = listControls(root, refresh, life.signal);
   const empty = h("p", { class: "opd-quiet opd-list-empty" }, "No rollout fits.");
   root.append(controls.node, empty, view.box);
-  view.box.addEventListener("scroll", () => last && view.draw(last), { signal: life.signal, passive: true });
+  view.follow(() => last, life.signal);
   view.box.addEventListener(
     "click",
     (event) => {
@@ -140,15 +138,6 @@ export function rolloutList(root: HTMLElement, actions: Actions): RolloutListVie
     },
     { signal: life.signal },
   );
-  const onResize = (): void => {
-    if (!last) return;
-    if (!shown) view.reveal(last.rollout); // a list that gets its height only now
-    shown ||= view.box.clientHeight > 0;
-    view.draw(last);
-  };
-  let shown = false;
-  const resized = typeof ResizeObserver === "undefined" ? null : new ResizeObserver(onResize);
-  resized?.observe(view.box);
 
   return {
     update(state) {
@@ -166,7 +155,6 @@ export function rolloutList(root: HTMLElement, actions: Actions): RolloutListVie
     move: (step) => last && actions.select({ rollout: view.step(last.rollout, step) }),
     destroy() {
       life.abort();
-      resized?.disconnect();
       controls.node.remove();
       view.box.remove();
       empty.remove();

@@ -5,9 +5,17 @@ export interface ScrubTarget {
   /** Called with the point under the pointer, in client coordinates. */
   at(x: number, y: number, event: PointerEvent): void;
   signal: AbortSignal;
+  /** The box stands for something much longer than itself: a small move leads far. */
+  coarse?: boolean;
 }
 
-export function scrub({ box, at, signal }: ScrubTarget): void {
+/** The coarse box that a pointer is dragged over. */
+let over: Element | null = null;
+
+/** Whether a pointer is dragged over a coarse box in here. */
+export const dragged = (root: Node): boolean => over !== null && root.contains(over);
+
+export function scrub({ box, at, signal, coarse = false }: ScrubTarget): void {
   let pointer: number | null = null;
   box.addEventListener(
     "pointerdown",
@@ -27,13 +35,20 @@ export function scrub({ box, at, signal }: ScrubTarget): void {
   box.addEventListener(
     "pointermove",
     (event) => {
-      if (event.pointerId === pointer && event.buttons & 1) at(event.clientX, event.clientY, event);
+      if (event.pointerId !== pointer || !(event.buttons & 1)) return;
+      if (coarse) over = box;
+      at(event.clientX, event.clientY, event);
     },
     { signal },
   );
   const end = (event: PointerEvent): void => {
-    if (event.pointerId === pointer) pointer = null;
+    if (event.pointerId !== pointer) return;
+    pointer = null;
+    if (over === box) over = null;
   };
+  signal.addEventListener("abort", () => {
+    if (over === box) over = null;
+  });
   box.addEventListener("pointerup", end, { signal });
   box.addEventListener("pointercancel", end, { signal });
   box.addEventListener(

@@ -1,13 +1,15 @@
-/** The current signal of a rollout, cell by cell: what a strip colours and a jump follows. */
-import { cellMasked, cellOf, cellValues, tokensOf } from "../core/cells";
-import { extremeOrder } from "../core/extremes";
-import { groupedValue, groupOf, NO_GROUP, once, spread } from "../core/groups";
-import { colourClass } from "../core/scale";
+/** The current signal of a rollout, cell by cell: what a strip colours and a jump follows. Nothing here is computed for cells not asked about. */
+import { aggregate, cellMasked, cellOf, tokensOf } from "../core/cells";
+import { groupedValueAt, groupOf, NO_GROUP, once } from "../core/groups";
+import { colourClass, inNoise } from "../core/scale";
+import { kept } from "./cache";
 import type { ViewState } from "./state";
 
 export interface Series {
+  /** Number of cells. */
+  count: number;
   /** One value a cell. */
-  values: Float64Array;
+  value(cell: number): number;
   masked(cell: number): boolean;
   /** Whether a teacher of another tokenizer has no counterpart to a token of the cell. */
   incomparable(cell: number): boolean;
@@ -17,45 +19,38 @@ export interface Series {
   colour(cell: number): string;
 }
 
+const NOTHING = new Float32Array(0);
+
 export function series(state: ViewState, teacher = state.teacher): Series {
   const { data, rollout, record, scale, signal } = state;
   const { starts } = record.cells;
   const mask = data.mask(rollout);
-  const raw = data.values(rollout, signal, teacher) ?? new Float32Array(record.length).fill(Number.NaN);
+  const raw = data.values(rollout, signal, teacher) ?? NOTHING;
   const groups = data.groups(rollout, signal, teacher);
   const range = (cell: number): [number, number] => tokensOf(starts, cell, record.length);
-  const values = groups
-    ? groupedValues(
-        raw,
-        groups,
-        starts.map((_, cell) => range(cell)),
-        scale.aggregate,
-      )
-    : cellValues(raw, starts, record.length, scale.aggregate);
-  const incomparable = (cell: number): boolean => {
+  const value = (cell: number): number => {
+    if (raw.length === 0 || !(cell >= 0)) return Number.NaN;
     const [from, to] = range(cell);
-    return groups?.subarray(from, to).includes(NO_GROUP) ?? false;
+    return groups
+      ? groupedValueAt(raw, groups, [from, to], scale.aggregate)
+      : aggregate(raw, from, to, scale.aggregate);
+  };
+  const incomparable = (cell: number): boolean => {
+    if (!groups) return false;
+    const [from, to] = range(cell);
+    return groups.subarray(from, to).includes(NO_GROUP);
   };
   return {
-    values,
+    count: starts.length,
+    value,
     masked: (cell) => cellMasked(mask, ...range(cell)),
     incomparable,
     leader(cell) {
       const group = groups && cell >= 0 ? groupOf(groups, starts[cell]) : null;
       return group ? cellOf(starts, group[0]) : cell;
     },
-    colour: (cell) => (incomparable(cell) ? "opd-v-apart" : colourClass(values[cell], scale)),
+    colour: (cell) => (incomparable(cell) ? "opd-v-apart" : colourClass(value(cell), scale)),
   };
-}
-
-function groupedValues(
-  raw: ArrayLike<number>,
-  groups: Int32Array,
-  ranges: readonly [number, number][],
-  how: Parameters<typeof groupedValue>[3],
-): Float64Array {
-  const values = spread(raw, groups);
-  return Float64Array.from(ranges, (range) => groupedValue(values, groups, range, how));
 }
 
 /** The values a profile draws: a group has one bar, at its last token. */
@@ -78,10 +73,21 @@ export function companions(state: ViewState): number[] {
   return Array.from({ length: to - from + 1 }, (_, i) => from + i).filter((cell) => cell !== selectedCell(state));
 }
 
-/** Cells by falling |value|, one for each group. */
-export function jumpOrder(state: ViewState): number[] {
-  const { values, masked, leader } = series(state);
-  return extremeOrder(values, (cell) => masked(cell) || leader(cell) !== cell, state.scale);
+/**
+ * |value| of every cell that a reader may be led to, one for each group; NaN for the others: missing, masked, in the noise band. Kept by
+ * rollout, signal and teacher, since it reads the whole rollout.
+ */
+export function sizes(state: ViewState): Float32Array {
+  const { data, rollout, signal, teacher, scale } = state;
+  return kept(data, "sizes", [rollout, signal, teacher], () => {
+    const { count, value, masked, leader } = series(state);
+    const out = new Float32Array(count);
+    for (let cell = 0; cell < count; cell++) {
+      const one = value(cell);
+      out[cell] = inNoise(one, scale) || masked(cell) || leader(cell) !== cell ? Number.NaN : Math.abs(one);
+    }
+    return out;
+  });
 }
 
 /** The first token of the cell `step` cells away from the selected one; the first or last cell from none. */

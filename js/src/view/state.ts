@@ -1,6 +1,7 @@
 /** What every view is given and what it may ask for. A view never sees where either comes from. */
 import type { JobTrait, RolloutMeta, SignalMeta } from "../model/contract";
 import type { Dataset } from "../model/dataset";
+import type { Tops } from "../model/top_windows";
 
 export interface Selection {
   rollout: number;
@@ -12,6 +13,8 @@ export interface Selection {
 
 export interface ViewState extends Selection {
   data: Dataset;
+  /** The likeliest tokens at any place; to look at them asks for them. */
+  tops: Tops;
   job: JobTrait;
   /** Of the selected rollout and signal. */
   record: RolloutMeta;
@@ -44,6 +47,8 @@ export interface ContextPort {
   /** Stops the running job, if one is named; otherwise withdraws what waits at this place. */
   cancel(place: Place, running: { teacher: string; question: string } | null): void;
   resend(place: Place): void;
+  /** Whether the kernel has ended, so that nothing can be scored here any more. */
+  ended(): boolean;
 }
 
 /** True when any of the listed parts of the state differs: what a view compares before it works. */

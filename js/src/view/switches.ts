@@ -18,8 +18,12 @@ export function teacherSwitch(root: HTMLElement, actions: Actions): View {
   });
   control.node.classList.add("opd-teacher-switch");
   root.append(control.node);
+  let last: ViewState | null = null;
   return {
-    update({ data, teacher }) {
+    update(state) {
+      if (!changed(last, state, "data", "teacher")) return;
+      last = state;
+      const { data, teacher } = state;
       const choices = data.teachers.map(
         (t, i): Choice => ({
           value: t.name,
@@ -77,6 +81,7 @@ export function signalSwitch(root: HTMLElement, actions: Actions): View {
 
   return {
     update(state) {
+      if (!changed(last, state, "data", "signal")) return;
       const { main, more } = splitSignals(state.data.signals);
       if (changed(last, state, "data")) {
         fillMenu(more);

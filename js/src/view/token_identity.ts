@@ -1,7 +1,9 @@
 /** What the selected token is; and where several tokens share its cell, each of them. */
+
 import { cellOf, tokensOf } from "../core/cells";
 import { formatNumber, plural } from "../core/format";
 import { groupOf } from "../core/groups";
+import { isolated } from "../core/plain_text";
 import type { Cells } from "../model/contract";
 import { makeCell } from "./cell";
 import type { Maker } from "./dom";
@@ -32,7 +34,11 @@ export function comparison(h: Maker, state: ViewState): HTMLElement | null {
   if (!range) {
     box.append(h("p", { class: "opd-not-comparable" }, "not comparable"));
     box.append(
-      h("p", { class: "opd-quiet" }, `${teacher} has another tokenizer, in which nothing corresponds to this token.`),
+      h(
+        "p",
+        { class: "opd-quiet" },
+        `${isolated(teacher)} has another tokenizer, in which nothing corresponds to this token.`,
+      ),
     );
     return box;
   }

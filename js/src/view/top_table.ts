@@ -1,12 +1,23 @@
 /** Both distributions over the same tokens, side by side. */
+
 import { formatProbability } from "../core/format";
+import { isolated } from "../core/plain_text";
 import { rankOf, shortRows, type TopRow, unionRows } from "../core/topk";
-import type { Dataset } from "../model/dataset";
+import type { TopAnswer } from "../model/top_windows";
 import { makeCell } from "./cell";
 import { type Maker, maker } from "./dom";
 import type { ViewState } from "./state";
 
 const SHORT = 8;
+/** What stands in place of the table. */
+const WORDS = {
+  absent: "Top tokens were not recorded.",
+  left_out: "The likeliest tokens are not in this page.",
+  fetching: "Fetching the likeliest tokens …",
+  busy: "The kernel is busy: the likeliest tokens come when it is free.",
+} as const;
+
+type Look = Extract<TopAnswer, { state: "here" }>["look"];
 
 function bar(h: Maker, logp: number, side: string): HTMLElement {
   const fill = h("span", { class: `opd-bar opd-bar-${side}` });
@@ -18,8 +29,8 @@ function bar(h: Maker, logp: number, side: string): HTMLElement {
 const beside = (state: ViewState): boolean =>
   state.data.teachers.length > 0 && !state.data.otherTokenizer(state.teacher);
 
-function row(h: Maker, data: Dataset, entry: TopRow, sampled: number | null, both: boolean): HTMLElement {
-  const [text, kind] = data.vocab(entry.id);
+function row(h: Maker, look: Look, entry: TopRow, sampled: number | null, both: boolean): HTMLElement {
+  const [text, kind] = look(entry.id);
   const own = entry.id === sampled;
   const name = h("th", { scope: "row", title: `token id ${entry.id}` }, makeCell(h, text, kind));
   if (own)
@@ -44,33 +55,41 @@ function standing(
     const rank = rankOf(list, sampled, side);
     return rank === null ? `below ${who}’s top ${k}` : `${who}’s no. ${rank}`;
   };
-  const theirs = beside(state) ? `, ${say(state.teacher, rows.teacher, "teacher")}` : "";
+  const theirs = beside(state) ? `, ${say(isolated(state.teacher), rows.teacher, "teacher")}` : "";
   return `sampled token: ${say("student", rows.student, "student")}${theirs}`;
+}
+
+const said = (answer: Exclude<TopAnswer, { state: "here" }>): string =>
+  answer.state === "failed" ? `The likeliest tokens could not be had: ${answer.message}` : WORDS[answer.state];
+
+function table(h: Maker, state: ViewState, rows: readonly TopRow[], look: Look): HTMLElement {
+  const sampled = state.data.tokenId(state.rollout, state.token);
+  const both = beside(state);
+  const head = h(
+    "tr",
+    {},
+    h("td", {}),
+    h("th", { scope: "col", colspan: 2 }, "student"),
+    both && h("th", { scope: "col", colspan: 2, title: state.teacher }, state.teacher),
+  );
+  const body = rows.map((entry) => row(h, look, entry, sampled, both));
+  return h("table", { class: "opd-top" }, h("thead", {}, head), h("tbody", {}, ...body));
 }
 
 export function topTable(root: HTMLElement, all: boolean, toggle: () => void): (state: ViewState) => HTMLElement {
   const h = maker(root);
   return (state) => {
     const { data, rollout, token, teacher } = state;
-    const rows = data.top(rollout, token, teacher);
-    if (!rows) return h("p", { class: "opd-quiet" }, "Top tokens were not recorded.");
+    const answer = state.tops.at(rollout, token, teacher);
+    const box = h("div", { class: "opd-top-box", "data-top": answer.state });
+    if (answer.state !== "here") {
+      box.append(h("p", { class: "opd-quiet" }, said(answer)));
+      return box;
+    }
+    const { rows, look } = answer;
     const sampled = data.tokenId(rollout, token);
     const union = unionRows(rows.student, rows.teacher);
-    const shown = all ? union : shortRows(union, SHORT, sampled);
-    const head = h(
-      "tr",
-      {},
-      h("td", {}),
-      h("th", { scope: "col", colspan: 2 }, "student"),
-      beside(state) && h("th", { scope: "col", colspan: 2, title: teacher }, teacher),
-    );
-    const table = h(
-      "table",
-      { class: "opd-top" },
-      h("thead", {}, head),
-      h("tbody", {}, ...shown.map((e) => row(h, data, e, sampled, beside(state)))),
-    );
-    const box = h("div", { class: "opd-top-box" }, table);
+    box.append(table(h, state, all ? union : shortRows(union, SHORT, sampled), look));
     if (union.length > SHORT) {
       const button = h(
         "button",

@@ -1,5 +1,7 @@
 /** Every signal at one token, and one signal under every teacher. What is not known says so in words. */
+
 import { formatNumber } from "../core/format";
+import { isolated } from "../core/plain_text";
 import { colourClass } from "../core/scale";
 import type { SignalMeta } from "../model/contract";
 import { type Maker, maker } from "./dom";
@@ -51,7 +53,7 @@ export function signalTable(root: HTMLElement): (state: ViewState) => HTMLElemen
       const unit = scale.available ? scale.unit : "";
       return line(h, scale.label, cell, { title, unit, on: scale.name === state.signal, data: scale.name });
     });
-    const head = h("caption", { class: "opd-heading" }, teacher ? `Signals · ${teacher}` : "Signals");
+    const head = h("caption", { class: "opd-heading" }, teacher ? `Signals · ${isolated(teacher)}` : "Signals");
     return h("table", { class: "opd-values opd-signal-values" }, head, h("tbody", {}, ...rows));
   };
 }

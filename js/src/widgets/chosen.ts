@@ -21,6 +21,8 @@ export interface ChosenOptions<C> {
   naming: Naming<C>;
   changed(): void;
   signal: AbortSignal;
+  /** Whether there is still a kernel to tell: to one that has ended a write is an error in the host's console. */
+  writable?(): boolean;
   frame(run: () => void): void;
 }
 
@@ -80,7 +82,7 @@ export function createChosen<C extends object>(options: ChosenOptions<C>): Chose
     pending = true;
     options.frame(() => {
       pending = false;
-      (shared ?? model).save_changes();
+      if (options.writable?.() !== false) (shared ?? model).save_changes();
     });
   }
 

@@ -3,6 +3,7 @@ import type { AnyWidget } from "@anywidget/types";
 import type { ExplorerTraits } from "../model/contract";
 import { announcer } from "../view/announce";
 import { maker } from "../view/dom";
+import { help, keysWith, MARKS, type Place } from "../view/help";
 import { keys } from "../view/keys";
 import type { Actions, View, ViewState } from "../view/state";
 import { mount } from "./mount";
@@ -10,16 +11,24 @@ import { scoresKind } from "./scores_source";
 
 type Part = (root: HTMLElement, actions: Actions) => View & { move?(step: number): void };
 
-export function compose(name: string, parts: Part[]): AnyWidget<ExplorerTraits> {
+/** `places`: what the keys named in the help panel need and the parts have. */
+export function compose(name: string, parts: Part[], places: readonly Place[]): AnyWidget<ExplorerTraits> {
   return {
     render: (props) =>
       mount(props, scoresKind(name), ({ root, actions, signal }) => {
         let last: ViewState | null = null;
         const box = maker(root)("div", { class: "opd-frame opd-alone" });
         root.append(box);
+        const guide = help(root, signal, keysWith(...places), places.includes("text") ? MARKS : []);
+        box.append(guide.button, guide.panel);
         const views = [...parts, announcer as Part].map((part) => part(box, actions));
         const move = views.find((v) => v.move)?.move;
-        keys(root, { state: () => last, actions, move }, signal);
+        const field = (selector: string): (() => void) | undefined => {
+          const node = root.querySelector<HTMLElement>(selector);
+          return node ? () => node.focus() : undefined;
+        };
+        const fields = { findText: field(".opd-text-find"), goTo: field(".opd-goto"), find: field(".opd-find") };
+        keys(root, { state: () => last, actions, move, help: guide.toggle, ...fields }, signal);
         return {
           update(state) {
             last = state;

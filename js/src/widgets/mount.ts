@@ -1,7 +1,8 @@
 /** What all widgets share: a root in the host's theme, traits in, selection out, everything undone when the view ends. */
 import type { AnyModel, RenderProps } from "@anywidget/types";
+import { followKernel, type Kernel } from "../host/kernel";
 import { followTheme } from "../host/theme";
-import { maker } from "../view/dom";
+import { maker, setText } from "../view/dom";
 import { type Chosen, createChosen, type Naming } from "./chosen";
 
 // biome-ignore lint/suspicious/noExplicitAny: the traits differ from widget to widget; each one's Source knows its own
@@ -23,13 +24,16 @@ export interface Kind<State, Change> {
   chosen: readonly (keyof Change & string)[];
   /** What is said where there is nothing to show. */
   empty: string;
-  source(model: AnyModel<AnyTraits>): Source<State, Change>;
+  /** `redraw` asks for another state: something has come that is no trait. */
+  source(model: AnyModel<AnyTraits>, redraw: () => void, signal: AbortSignal): Source<State, Change>;
 }
 
 export interface Site<Change> {
   root: HTMLElement;
   actions: { select(change: Partial<Change>): void };
   model: AnyModel<AnyTraits>;
+  /** The view is drawn again when it ends. */
+  kernel: Kernel;
   /** Aborts when the view ends, in whichever of two ways the host says so. */
   signal: AbortSignal;
   /** Draws on the next frame. */
@@ -59,7 +63,7 @@ export function mount<State, Change extends object>(
   root.append(empty);
   el.append(root);
   followTheme(root, life.signal);
-  const source = kind.source(model);
+  const source = kind.source(model, () => refresh(), life.signal);
   let state: State | null = null;
 
   const draw = (): void => {
@@ -70,7 +74,7 @@ export function mount<State, Change extends object>(
       if (state) view.update(state);
     } catch (error) {
       empty.hidden = false;
-      empty.textContent = message(error);
+      setText(empty, message(error));
       throw error;
     }
   };
@@ -82,6 +86,15 @@ export function mount<State, Change extends object>(
       draw();
     });
   };
+  // A key steps from what is selected: two keys within one frame are two steps.
+  const drawFirst = (): void => {
+    if (!asked) return;
+    window.cancelAnimationFrame(asked);
+    asked = 0;
+    draw();
+  };
+  root.addEventListener("keydown", drawFirst, { capture: true, signal: life.signal });
+  const kernel = followKernel(model.widget_manager, el, life.signal, refresh);
   const chosen: Chosen<Change> = createChosen({
     model,
     host: props.host,
@@ -89,10 +102,11 @@ export function mount<State, Change extends object>(
     naming: source,
     changed: refresh,
     signal: life.signal,
+    writable: () => !kernel.ended,
     frame: (run) => window.requestAnimationFrame(run),
   });
   const actions = { select: (change: Partial<Change>) => chosen.set(source.complete(change, state)) };
-  const view = create({ root, actions, model, signal: life.signal, refresh });
+  const view = create({ root, actions, model, kernel, signal: life.signal, refresh });
   for (const trait of kind.data) model.on(`change:${trait}`, refresh);
 
   const end = (): void => {

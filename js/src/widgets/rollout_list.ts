@@ -2,4 +2,4 @@
 import { rolloutList } from "../view/rollout_list";
 import { compose } from "./compose";
 
-export default compose("opd-rollout-list", [rolloutList]);
+export default compose("opd-rollout-list", [rolloutList], ["rollouts", "list"]);

@@ -1,29 +1,46 @@
 /** From a model's traits to the state a view of scores draws: whatever Python set, a view gets something it can show. */
 import type { AnyModel } from "@anywidget/types";
-import type { ExplorerTraits, JobTrait, LiveTrait, ScoresTrait } from "../model/contract";
+import { type ExplorerTraits, type JobTrait, LIVE_TRAITS, type LiveTrait, type ScoresTrait } from "../model/contract";
 import { Dataset } from "../model/dataset";
+import { createRpc } from "../model/rpc";
 import type { SharedSelection } from "../model/shared_selection";
+import { TopWindows } from "../model/top_windows";
 import type { Selection, ViewState } from "../view/state";
+import { channel } from "./channel";
 import type { AnyTraits, Kind, Source } from "./mount";
 
 const NO_JOB: JobTrait = { state: "none", teacher: null, question: null, done: 0, total: 0, seconds: 0, message: "" };
 
+const EDITS = ["live", ...LIVE_TRAITS] as const;
+
 /** Decodes again only what changed; the same traits give the same Dataset. */
 class ScoresSource implements Source<ViewState, Selection> {
   private scores: ScoresTrait | null = null;
-  private live: LiveTrait | null = null;
+  private edits: (LiveTrait | null)[] = [];
   private data: Dataset | null = null;
 
-  constructor(private readonly model: AnyModel<ExplorerTraits>) {}
+  private readonly tops: TopWindows;
+
+  constructor(
+    private readonly model: AnyModel<ExplorerTraits>,
+    redraw: () => void,
+    signal: AbortSignal,
+  ) {
+    this.tops = new TopWindows(createRpc(channel(model), signal), signal, redraw);
+  }
 
   private read(): Dataset | null {
     const scores = this.model.get("scores");
-    const live = this.model.get("live") ?? null;
+    const edits = EDITS.map((name) => this.model.get(name) ?? null);
     if (!scores?.meta) return null;
-    if (this.data === null || scores !== this.scores || live !== this.live) {
-      this.data = Dataset.read(scores, live, this.data);
+    if (this.data === null || scores !== this.scores || edits.some((edit, i) => edit !== this.edits[i])) {
+      this.data = Dataset.read(
+        scores,
+        edits.filter((edit): edit is LiveTrait => edit?.entries !== undefined),
+        this.data,
+      );
       this.scores = scores;
-      this.live = live;
+      this.edits = edits;
     }
     return this.data;
   }
@@ -40,6 +57,7 @@ class ScoresSource implements Source<ViewState, Selection> {
     const scale = asked?.available ? asked : (data.signals.find((s) => s.available) ?? asked ?? data.signals[0]);
     return {
       data,
+      tops: this.tops.of(data),
       rollout,
       record,
       token: token >= 0 && token < record.length ? token : -1,
@@ -83,8 +101,8 @@ class ScoresSource implements Source<ViewState, Selection> {
 /** A view of scores. */
 export const scoresKind = (name: string): Kind<ViewState, Selection> => ({
   name,
-  data: ["scores", "live", "job"],
+  data: ["scores", ...EDITS, "job"],
   chosen: ["rollout", "token", "teacher", "signal"],
   empty: "No scores yet.",
-  source: (model: AnyModel<AnyTraits>) => new ScoresSource(model),
+  source: (model: AnyModel<AnyTraits>, redraw, signal) => new ScoresSource(model, redraw, signal),
 });

@@ -2,4 +2,4 @@
 import { tokenPanel } from "../view/token_panel";
 import { compose } from "./compose";
 
-export default compose("opd-token-panel", [tokenPanel]);
+export default compose("opd-token-panel", [tokenPanel], []);

@@ -13,6 +13,7 @@ from opd_widgets.diagnosis.drawn import CORRECT, UNVERIFIED
 from opd_widgets.models.teacher import Teacher
 
 if TYPE_CHECKING:
+    from opd_widgets.data.question import Question
     from opd_widgets.diagnosis.drawn import Drawn
     from opd_widgets.diagnosis.policies.policy_of import Speaker
     from opd_widgets.diagnosis.run.cost import Cost
@@ -31,6 +32,7 @@ def about(
         "student": _name(student),
         "teachers": {name: _described(who, student) for name, who in teachers.items()},
         "titles": {question.id: question.title for question in state.drawer.questions},
+        "questions": {question.id: _asked(question) for question in state.drawer.questions},
         "pieces": _pieces(state),
         "budget": state.plan.budget,
         "seed": state.drawer.seed,
@@ -55,6 +57,12 @@ def counts(rollouts: Sequence[Drawn]) -> dict[str, Any]:
         "targeted_rollouts": len(rollouts) - len(initial),
         "outcomes": _outcomes(initial),
     }
+
+
+def unfinished(with_nodes: int, rollouts: Sequence[Sequence[Drawn]]) -> str:
+    """Return the note of a run that is not at its end; `rollouts` by question."""
+    drawn = sum(map(len, rollouts))
+    return f"not finished: {with_nodes} of {len(rollouts)} questions have nodes, {drawn:,} rollouts are drawn"
 
 
 def notes(state: Rounds, initial: Sequence[Drawn]) -> list[str]:
@@ -102,6 +110,10 @@ def _outcomes(initial: Sequence[Drawn]) -> dict[str, int]:
 
 def _name(who: Speaker) -> str:
     return str(getattr(who, "name", None) or type(who).__name__)
+
+
+def _asked(question: Question) -> dict[str, Any]:
+    return {"messages": [message.to_dict() for message in question.messages], "answer": question.answer}
 
 
 def _described(who: Speaker, student: Speaker) -> dict[str, Any]:

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 from tqdm.auto import tqdm
 
-from opd_widgets.diagnosis.reading import Reading
+from opd_widgets.diagnosis.run.bought import Bought
 
 if TYPE_CHECKING:
     from opd_widgets.diagnosis.run.rounds import Plan, Rounds
     from opd_widgets.diagnosis.settings import DiagnosisSettings
 
-DRAWS = 64  # posterior draws behind what is shown; the result has more
 PAUSE = 2.0  # seconds between two looks at what was bought
 SLOWEST = 20.0  # and as many times what a look takes: about 5% of the run
-SURE = 0.95  # the sign of an alignment is sure when it is as probable as that
 
 
 class Progress:
@@ -66,18 +62,7 @@ class Progress:
 
 def bought(state: Rounds, settings: DiagnosisSettings) -> str:
     """Return in words at how many nodes and teachers the sign is sure, and the median width of the intervals."""
-    decided = scored = 0
-    widths = []
-    rough = replace(settings, draws=min(DRAWS, settings.draws))
-    for question in [place for place, nodes in enumerate(state.nodes) if len(nodes)]:
-        draws = Reading.of(state.evidence(question), rough).draws
-        known = ~np.isnan(draws).any(axis=-1)
-        positive = (draws > 0).mean(axis=-1)[known]
-        decided += int((np.maximum(positive, 1 - positive) >= SURE).sum())
-        scored += int(known.sum())
-        if known.any():
-            low, high = np.quantile(draws[known], settings.tails, axis=-1)
-            widths.append(high - low)
-    if not widths:
+    found = Bought.of(state, settings)
+    if not found.scored:
         return "no node scored yet"
-    return f"sign sure at {decided:,} of {scored:,}, median interval {np.median(np.concatenate(widths)):.2f}"
+    return f"sign sure at {found.sure:,} of {found.scored:,}, median interval {found.width:.2f}"

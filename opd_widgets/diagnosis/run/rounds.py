@@ -86,7 +86,7 @@ class Rounds:
         teachers: by question, the teachers' policies by name.
         plan: how much is drawn.
         ledger: where everything is kept.
-        look: called after every batch and round with this object.
+        look: called with this object after every batch, round and question read.
         fixed: by question, the nodes that count, all of them and no other; where it says none, those that the initial
             rollouts pass.
         keys: by question, what its nodes depend on beside its rollouts, in values JSON can hold; empty where nothing is
@@ -300,6 +300,7 @@ class Rounds:
                 stored = self._found(question, key)
                 self.ledger.add_nodes(question, stored)
             self.nodes.append(stored.nodes)
+            self.look(self)
 
     def _nodes_of(self, question: int) -> dict[str, Any]:
         """Return what says which the nodes are, as values JSON can hold."""

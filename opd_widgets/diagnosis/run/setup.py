@@ -65,8 +65,11 @@ class Setup:
     shown: bool
 
     @contextmanager
-    def begun(self) -> Iterator[Rounds]:
+    def begun(self, look: Callable[[Rounds], None] | None = None) -> Iterator[Rounds]:
         """Yield the rounds, with everything that the folder has; no other process writes there meanwhile.
+
+        Args:
+            look: called in place of the progress bar.
 
         Raises:
             InvalidInputError: another process writes there, or the folder is of another diagnosis.
@@ -74,7 +77,7 @@ class Setup:
 
         """
         ledger = self.ledger
-        with ledger.only_writer(), Progress(self.plan, self.settings, shown=self.shown) as look:
+        with ledger.only_writer(), Progress(self.plan, self.settings, shown=self.shown) as bar:
             manifest = ledger.manifest
             ledger.read()
             if manifest is not None and ledger.folder is not None:
@@ -84,12 +87,27 @@ class Setup:
                 elif not same(stored, self.identity):  # nothing was drawn: the folder binds nobody
                     ledger.forget_decisions()
             ledger.clean()
-            yield Rounds(self.drawer, self.policies, self.plan, ledger, look, fixed=self.nodes, keys=self.keys)
+            yield self.rounds(look or bar)
+
+    def rounds(self, look: Callable[[Rounds], None] = lambda _: None) -> Rounds:
+        """Return the rounds with what the ledger has by now."""
+        return Rounds(self.drawer, self.policies, self.plan, self.ledger, look, fixed=self.nodes, keys=self.keys)
+
+    def carry_out(self, state: Rounds) -> None:
+        """Draw what is to be drawn, and write what is to be known of it on the way."""
+        self.tell(state, finished=False)
+        state.prepare()
+        self.tell(state, finished=False)
+        state.spend()
+
+    def told(self, state: Rounds, *, finished: bool) -> dict[str, Any]:
+        """Return what the result tells of itself."""
+        cost = state.cost() if state.probed else None
+        return about(state, self.teachers, self.student, cost, finished=finished)
 
     def tell(self, state: Rounds, *, finished: bool) -> dict[str, Any]:
         """Write what is to be known of the run; return what its result tells of itself."""
-        cost = state.cost() if state.probed else None
-        told = about(state, self.teachers, self.student, cost, finished=finished)
+        told = self.told(state, finished=finished)
         self.ledger.write_manifest(
             {
                 "identity": self.identity,

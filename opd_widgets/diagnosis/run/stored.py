@@ -11,7 +11,7 @@ from opd_widgets.data.store_files import DIAGNOSIS
 from opd_widgets.data.store_manifest import NAME
 from opd_widgets.diagnosis.evidence import Evidence
 from opd_widgets.diagnosis.result import Diagnosis
-from opd_widgets.diagnosis.run.about import counts
+from opd_widgets.diagnosis.run.about import counts, unfinished
 from opd_widgets.diagnosis.run.ledger import Ledger
 from opd_widgets.diagnosis.settings import DiagnosisSettings
 from opd_widgets.errors import InvalidInputError, ReadError
@@ -96,7 +96,7 @@ def _settings(found: Mapping[str, Any]) -> DiagnosisSettings:
 def _unfinished(about: dict[str, Any], rollouts: list[list[Drawn]], with_nodes: int) -> dict[str, Any]:
     """Return what a run that was stopped tells of itself: what was drawn since it last did is counted."""
     everything = [drawn for its in rollouts for drawn in its]
-    note = f"not finished: {with_nodes} of {len(rollouts)} questions have nodes, {len(everything):,} rollouts are drawn"
+    note = unfinished(with_nodes, rollouts)
     return {**about, **counts(everything), "finished": False, "notes": [*about.get("notes", []), note]}
 
 

@@ -1,0 +1,128 @@
+/**
+ * The ideal gradient beside every teacher's, token by token of the support. Alignment compares directions, so every row is drawn at
+ * length 1 on one scale, and its own length is said beside it.
+ */
+
+import { formatNumber, formatShort } from "../core/format";
+import { markClass } from "../core/node_mark";
+import { isolated } from "../core/plain_text";
+import { unit } from "../core/simplex";
+import type { AlignmentActions, AlignmentState } from "./alignment_state";
+import { makeCell } from "./cell";
+import { maker, svg } from "./dom";
+
+const WIDTH = 44;
+const HEIGHT = 16;
+/** Columns drawn; a wider node says how many there are. */
+const MOST = 12;
+
+function bar(root: Node, value: number): SVGElement {
+  const middle = WIDTH / 2;
+  const reach = Number.isNaN(value) ? 0 : Math.round(Math.max(-1, Math.min(1, value)) * 100 * (middle - 1)) / 100;
+  const axis = svg(root, "path", { class: "opd-g-axis", d: `M${middle} 0V${HEIGHT}` });
+  const field = svg(root, "path", {
+    class: "opd-g-bar",
+    d: `M${middle} 3h${reach}v${HEIGHT - 6}H${middle}z`,
+  });
+  return svg(
+    root,
+    "svg",
+    { class: "opd-g", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true", focusable: "false" },
+    axis,
+    ...(reach === 0 ? [] : [field]),
+  );
+}
+
+interface Line {
+  name: string;
+  values: number[];
+  /** Of the gradient; NaN where the table has none. */
+  length: number;
+  teacher: number;
+}
+
+function lines(state: AlignmentState, row: number, support: readonly number[]): Line[] {
+  const { data, places, teacher } = state;
+  const ideal: Line = {
+    name: "ideal",
+    values: support.map((c) => data.under("ideal_gradient", c, teacher)),
+    length: data.node("ideal_norm", row, teacher),
+    teacher: -1,
+  };
+  const theirs = places.teachers.map(
+    ({ name }, t): Line => ({
+      name,
+      values: support.map((c) => data.under("distillation_gradient", c, t)),
+      length: data.node("distillation_norm", row, t),
+      teacher: t,
+    }),
+  );
+  return [ideal, ...theirs];
+}
+
+/** Null where fewer than two tokens make up the support: there is no gradient then. */
+export function gradientTable(
+  root: HTMLElement,
+  state: AlignmentState,
+  row: number,
+  actions: AlignmentActions,
+): HTMLElement | null {
+  const h = maker(root);
+  const { data, places, teacher } = state;
+  const every = data.candidatesOf(row).filter((c) => data.inSupport(c, teacher));
+  if (every.length < 2) return null;
+  const support = every.slice(0, MOST);
+
+  const body = lines(state, row, support).map(({ name, values, length, teacher: t }) => {
+    const drawn = unit(values);
+    const cells = values.map((value, i) => {
+      const [text] = places.shown(data.tokenId(support[i]));
+      const number = formatNumber(value, { signed: true, digits: 4, missing: "undefined" });
+      const cell = h(
+        "td",
+        { title: `${isolated(name)} at ${isolated(text)}: ${number}` },
+        bar(root, drawn[i]) as unknown as HTMLElement,
+      );
+      cell.append(h("span", { class: "opd-announce" }, number));
+      return cell;
+    });
+    const score = t < 0 ? null : data.score(row, t);
+    const cosine = score?.verdict === "" ? formatShort(score.alignment, { signed: true }) : "–";
+    const chip = score ? h("span", { class: `opd-chip ${score.verdict === "" ? markClass(score) : ""}` }, cosine) : "";
+    const choose =
+      t < 0 ? name : h("button", { type: "button", class: "opd-link opd-a-choose opd-clamp", title: name }, name);
+    if (typeof choose !== "string") choose.addEventListener("click", () => actions.select({ teacher: name }));
+    return h(
+      "tr",
+      { "aria-current": t === teacher ? "true" : null, "data-row": t < 0 ? "ideal" : name },
+      h("th", { scope: "row" }, choose),
+      ...cells,
+      h("td", { class: "opd-figure" }, chip),
+      h("td", { class: "opd-figure opd-quiet" }, formatNumber(length, { missing: "–", digits: 3 })),
+    );
+  });
+
+  const tokens = support.map((c) => h("th", { scope: "col" }, makeCell(h, ...places.shown(data.tokenId(c)))));
+  const head = h(
+    "tr",
+    {},
+    h("td", {}),
+    ...tokens,
+    h("th", { scope: "col", class: "opd-figure", title: "alignment: posterior median of the cosine" }, "cos"),
+    h("th", { scope: "col", class: "opd-figure", title: "Euclidean length of the gradient on the support" }, "length"),
+  );
+  const table = h(
+    "table",
+    { class: "opd-values opd-a-gradients" },
+    h("caption", { class: "opd-heading" }, "Gradients on the support"),
+    h("thead", {}, head),
+    h("tbody", {}, ...body),
+  );
+  const cut = every.length > MOST ? ` The ${MOST} likeliest of ${every.length} tokens are drawn.` : "";
+  const note = h(
+    "p",
+    { class: "opd-quiet opd-a-note" },
+    `Right of the line: the token is made likelier. Every row is drawn at length 1, for alignment compares directions.${cut}`,
+  );
+  return h("div", { class: "opd-a-scroll" }, table, note);
+}

@@ -1,0 +1,59 @@
+/** A running diagnosis: shown from a trait, so that a late view and a reload see it; stopped and resumed by requests. */
+import type { AnyModel, AnyWidget } from "@anywidget/types";
+import { float32 } from "../model/codec";
+import type { ProgressSelection, ProgressTrait } from "../model/progress_contract";
+import { createRpc } from "../model/rpc";
+import { createRunCommands } from "../model/run_commands";
+import type { SharedSelection } from "../model/shared_selection";
+import type { ProgressState } from "../view/progress_state";
+import { progressView } from "../view/progress_view";
+import { channel } from "./channel";
+import { type AnyTraits, type Kind, mount, type Source } from "./mount";
+
+const source = (model: AnyModel<AnyTraits>): Source<ProgressState, ProgressSelection> => ({
+  state(chosen) {
+    const run = model.get("progress") as ProgressTrait | null;
+    if (!run?.state) return null;
+    return { run, chosen, line: float32(run.line, run.line.byteLength / 4, "the widths") };
+  },
+  complete: (change) => change,
+  toShared({ question, node, teacher }): Partial<SharedSelection> {
+    const said: Partial<SharedSelection> = {};
+    if (teacher !== undefined) said.teacher = teacher || null;
+    if (question === undefined) return said;
+    return {
+      ...said,
+      question: question || null,
+      rollout: null,
+      token: null,
+      node: node !== undefined && node >= 0 ? node : null,
+    };
+  },
+  fromShared: ({ question, node, teacher }) => ({ question: question ?? "", node: node ?? -1, teacher: teacher ?? "" }),
+});
+
+const kind: Kind<ProgressState, ProgressSelection> = {
+  name: "opd-progress-view",
+  data: ["progress"],
+  chosen: ["question", "node", "teacher"],
+  empty: "No diagnosis is running.",
+  source,
+};
+
+const widget: AnyWidget<ProgressSelection> = {
+  render(props) {
+    return mount(props, kind, ({ root, actions, model, signal, refresh }) => {
+      const commands = createRunCommands(createRpc(channel(model), signal), signal, refresh);
+      const view = progressView(root, actions, commands);
+      return {
+        update(state) {
+          commands.settle(state.run.state);
+          view.update(state);
+        },
+        destroy: view.destroy,
+      };
+    });
+  },
+};
+
+export default widget;

@@ -1,0 +1,337 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { markClass, standing } from "../src/core/node_mark";
+import { CORNERS, direction, HEIGHT, project, unit } from "../src/core/simplex";
+import { staticModel } from "../src/host/static_model";
+import {
+  type AlignmentTrait,
+  CANDIDATE_BY_TEACHER,
+  CANDIDATE_VALUES,
+  NODE_COUNTS,
+  NODE_VALUES,
+  SUMMARY_COUNTS,
+  SUMMARY_VALUES,
+} from "../src/model/alignment_contract";
+import type { DiagnosisSelection, PlacesTrait } from "../src/model/diagnosis_contract";
+import { Places } from "../src/model/places";
+import { inWords } from "../src/view/alignment_simplex";
+import widget from "../src/widgets/alignment_view";
+import { DiagnosisSource } from "../src/widgets/diagnosis_source";
+
+const NOT = Number.NaN;
+const view = (array: ArrayBufferView): DataView => new DataView(array.buffer, array.byteOffset, array.byteLength);
+const floats = (...values: number[]): DataView => view(new Float32Array(values));
+
+/** Rollouts [0 1 2] and [0 2] of a question with nodes before token 0 and, after a 0, before token 1; and a question without any. */
+function places(): PlacesTrait {
+  const rollout = (index: number, offset: number, length: number, outcome: "correct" | "incorrect") => {
+    return { index, offset, length, outcome, status: "stop" };
+  };
+  return {
+    meta: {
+      version: 1,
+      student: "s",
+      teachers: [
+        { name: "A", description: "" },
+        { name: "B", description: "" },
+      ],
+      questions: [
+        {
+          id: "q",
+          title: "<b>q</b>",
+          nodes: 3,
+          drawn: 9,
+          rollouts: [rollout(0, 0, 3, "correct"), rollout(4, 3, 2, "incorrect")],
+        },
+        { id: "r", title: "r", nodes: 0, drawn: 1, rollouts: [rollout(0, 5, 1, "incorrect")] },
+      ],
+      vocab: { 0: ["<i>x</i>", "t"], 1: ["y", "t"], 2: ["z", "t"] },
+      tokens: 6,
+      notes: ["note <script>"],
+    },
+    token_ids: view(new Uint32Array([0, 1, 2, 0, 2, 1])),
+    node_at: view(new Int32Array([0, 1, -1, 0, 1, -1])),
+  };
+}
+
+/** Node 0 of two tokens: p_S = (3/4, 1/4), p_T = (1/2, 1/2), token 0 right and 1 wrong: the teacher pulls the wrong way. */
+function alignment(): AlignmentTrait {
+  const g = 0.1875;
+  const pull = g * Math.log(3);
+  const by = (name: string, rows: number[]): number[] => {
+    const known: Record<string, number[]> = {
+      n_support: rows.map(() => 2),
+      student_mass: rows.map(() => 1),
+      teacher_mass: rows.map(() => 1),
+      alignment: [-1, 1, NOT, NOT, NOT, NOT],
+      alignment_low: [-1, -1, NOT, NOT, NOT, NOT],
+      alignment_high: [-1, 1, NOT, NOT, NOT, NOT],
+      p_positive: [0, 0.6, NOT, NOT, NOT, NOT],
+    };
+    return known[name] ?? rows.map(() => NOT);
+  };
+  const six = [0, 1, 2, 3, 4, 5];
+  const candidates: Record<string, number[]> = {
+    visits: [4, 1, 3, 2],
+    success_mean: [1, 0, 0.5, 0.5],
+    success_low: [0.9, 0, 0.1, 0.1],
+    success_high: [1, 0.1, 0.9, 0.9],
+    student_logprob: [0.75, 0.25, 0.5, 0.5].map(Math.log),
+  };
+  const under: Record<string, number[]> = {
+    teacher_logprob: [0.5, 0.9, 0.5, 0.1, 0.5, 0.5, 0.5, 0.5].map(Math.log),
+    ideal_gradient: [g, g, -g, -g, NOT, NOT, NOT, NOT],
+    distillation_gradient: [-pull, pull, pull, -pull, 0, 0, 0, 0],
+  };
+  const summary: Record<string, number[]> = {
+    mean_cosine: [-1, -1, -1, 1, 0.2, 0.4],
+    mean_cosine_low: [-1, -1, -1, 0.5, -0.1, 0.2],
+  };
+  return {
+    meta: {
+      version: 1,
+      level: 0.9,
+      loss: "reverse_kl",
+      estimator: "backup",
+      min_visits: 1,
+      outcomes: ["correct", "incorrect", "all"],
+      verdicts: ["", "no signal", "points outside the support", "not enough visits"],
+      intervals: Array(6).fill("questions and posterior"),
+      questions: [
+        { nodes: 3, candidates: 4 },
+        { nodes: 0, candidates: 0 },
+      ],
+      nodes: 3,
+      candidates: 4,
+      teachers: 2,
+    },
+    node_values: floats(...NODE_VALUES.flatMap((name) => by(name, six))),
+    node_counts: floats(...NODE_COUNTS.flatMap((name) => (name === "depth" ? [0, 1, 5] : [2, 2, 0]))),
+    verdict: view(new Uint8Array([0, 0, 1, 2, 3, 3])),
+    candidate_start: view(new Uint32Array([0, 2, 4, 4])),
+    candidate_ids: view(new Uint32Array([0, 1, 1, 2])),
+    candidate_values: floats(...CANDIDATE_VALUES.flatMap((name) => candidates[name])),
+    candidate_by_teacher: floats(...CANDIDATE_BY_TEACHER.flatMap((name) => under[name])),
+    in_support: view(new Uint8Array(8).fill(1)),
+    summary: floats(...SUMMARY_VALUES.flatMap((name) => summary[name] ?? Array(6).fill(NOT))),
+    summary_counts: floats(...SUMMARY_COUNTS.flatMap(() => [1, 2, 3, 4, 5, 6])),
+  };
+}
+
+describe("the simplex", () => {
+  it("puts each token at a corner and their mean in the middle", () => {
+    expect(project([1, 0, 0])).toEqual(CORNERS[0]);
+    expect(project([0, 0, 1])).toEqual(CORNERS[2]);
+    const [x, y] = project([1 / 3, 1 / 3, 1 / 3]);
+    expect(x).toBeCloseTo(0.5);
+    expect(y).toBeCloseTo((2 / 3) * HEIGHT);
+  });
+
+  it("keeps the angle of any two gradients: its cosine is the alignment", () => {
+    const u = [0.3, -0.1, -0.2] as const;
+    const v = [-0.05, 0.25, -0.2] as const;
+    const dot = u.reduce((sum, x, i) => sum + x * v[i], 0);
+    const cosine = dot / (Math.hypot(...u) * Math.hypot(...v));
+    const [a, b] = [direction(u)!, direction(v)!];
+    expect(a[0] * b[0] + a[1] * b[1]).toBeCloseTo(cosine, 12);
+    expect(Math.hypot(...a)).toBeCloseTo(1, 12);
+  });
+
+  it("points straight up for the first token against both others, and nowhere for nothing", () => {
+    const up = direction([2, -1, -1])!;
+    expect(up[0]).toBeCloseTo(0);
+    expect(up[1]).toBeCloseTo(-1);
+    expect(direction([0, 0, 0])).toBeNull();
+    expect(direction([NOT, NOT, NOT])).toBeNull();
+  });
+
+  it("draws rows at length 1, and leaves what has none", () => {
+    expect(unit([3, -4])).toEqual([0.6, -0.8]);
+    expect(unit([0, 0])).toEqual([0, 0]);
+  });
+
+  it("says in words what an arrow does", () => {
+    expect(inWords("ideal", [0.2, -0.1, -0.1], ["a", "b", "c"])).toBe("ideal: raises a; lowers b, c");
+    expect(inWords("A", [NOT, 0], ["a", "b"])).toBe("A: undefined");
+    expect(inWords("A", [0, 0], ["a", "b"])).toBe("A: changes nothing");
+  });
+});
+
+describe("how a token is drawn", () => {
+  const score = (verdict: string, low = NOT, high = NOT) => ({ verdict, alignment: 1, low, high });
+
+  it("tells six standings apart", () => {
+    const scores = [
+      null,
+      score("", 0.2, 1),
+      score("", -1, 1),
+      score("no signal"),
+      score("points outside the support"),
+      score("not enough visits"),
+    ];
+    expect(scores.map(standing)).toEqual(["unscored", "scored", "open", "silent", "outside", "few"]);
+    expect(new Set(scores.map(markClass)).size).toBe(6);
+  });
+
+  it("counts an interval that ends at 0 as open", () => {
+    expect(standing(score("", 0, 1))).toBe("open");
+    expect(standing(score("", -1, -0.01))).toBe("scored");
+  });
+});
+
+const CHOSEN: DiagnosisSelection = { question: "q", rollout: "", token: -1, node: -1, teacher: "A" };
+
+describe("what is selected together", () => {
+  const source = new DiagnosisSource(staticModel({ places: places() }) as never, (place) => place);
+  const complete = (change: Partial<DiagnosisSelection>, from: Partial<DiagnosisSelection> = {}) =>
+    source.complete(change, source.state({ ...CHOSEN, ...from }));
+
+  it("brings a node's token and a token's node", () => {
+    expect(complete({ node: 1 })).toMatchObject({ question: "q", rollout: "q/0", token: 1, node: 1 });
+    expect(complete({ token: 2 })).toMatchObject({ rollout: "q/0", token: 2, node: -1 });
+    expect(complete({ token: 1 }, { rollout: "q/4" })).toMatchObject({ rollout: "q/4", node: 1 });
+  });
+
+  it("stays with a rollout that passes, and keeps the token that another has too", () => {
+    expect(complete({ node: 1 }, { rollout: "q/4" })).toMatchObject({ rollout: "q/4", token: 1 });
+    expect(complete({ rollout: "q/4" }, { rollout: "q/0", token: 1, node: 1 })).toMatchObject({ token: 1, node: 1 });
+    expect(complete({ rollout: "q/4" }, { rollout: "q/0", token: 2 })).toMatchObject({ token: -1, node: -1 });
+  });
+
+  it("says of a node that only targeted rollouts pass no token", () => {
+    expect(complete({ node: 2 }, { rollout: "q/4" })).toMatchObject({ node: 2, token: -1, rollout: "q/4" });
+  });
+
+  it("begins another question at its first rollout", () => {
+    expect(complete({ question: "r" }, { rollout: "q/0", token: 1, node: 1 })).toEqual({
+      question: "r",
+      rollout: "r/0",
+      token: -1,
+      node: -1,
+    });
+  });
+
+  it("takes a whole place as it is said", () => {
+    const said = { question: "q", rollout: "q/7", token: 1, node: 2 };
+    expect(complete(said)).toEqual(said);
+  });
+
+  it("follows a shared place as far as it is there", () => {
+    const shared = { question: "q", rollout: null, token: null, node: null, teacher: null, signal: null };
+    source.state(CHOSEN);
+    expect(source.fromShared({ ...shared, node: 1, teacher: "B" })).toMatchObject({
+      rollout: "q/0",
+      token: 1,
+      teacher: "B",
+    });
+    expect(source.fromShared({ ...shared, rollout: "q/4", token: 0 })).toMatchObject({ rollout: "q/4", node: 0 });
+    expect(source.fromShared({ ...shared, rollout: "q/7", token: 1 })).toMatchObject({ rollout: "q/7", token: 1 });
+    expect(source.fromShared({ ...shared, rollout: "elsewhere" })).toEqual({ question: "q" });
+    expect(source.fromShared({ ...shared, question: "no", teacher: "C" })).toEqual({});
+  });
+
+  it("names a place for the others only where it changed", () => {
+    const whole = { ...CHOSEN, rollout: "q/0", token: 1, node: 1 };
+    expect(source.toShared({ teacher: "B" }, whole)).toEqual({ teacher: "B" });
+    expect(source.toShared({ token: 1 }, whole)).toEqual({ question: "q", rollout: "q/0", token: 1, node: 1 });
+    expect(source.toShared({ token: -1 }, CHOSEN)).toEqual({ question: "q", rollout: null, token: null, node: null });
+  });
+});
+
+describe("places", () => {
+  it("refuses a buffer that does not fit, naming it", () => {
+    expect(() => new Places({ ...places(), node_at: floats(1) })).toThrow(/node_at: 4 bytes found, 24 expected/);
+  });
+});
+
+const open: (() => void)[] = [];
+const frame = (): Promise<void> =>
+  new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())));
+
+async function show(change: Record<string, unknown> = {}) {
+  const el = document.body.appendChild(document.createElement("div"));
+  const model = staticModel({ places: places(), alignment: alignment(), ...CHOSEN, ...change });
+  const life = new AbortController();
+  const definition = widget as { render(props: object): () => void };
+  open.push(definition.render({ model, el, signal: life.signal, host: {}, experimental: {} }));
+  await frame();
+  const all = (selector: string): HTMLElement[] => [...el.querySelectorAll<HTMLElement>(selector)];
+  const one = (selector: string): HTMLElement => el.querySelector<HTMLElement>(selector)!;
+  const press = async (key: string): Promise<void> => {
+    one(".opd-strip").dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+    await frame();
+  };
+  return { el, model, all, one, press };
+}
+
+afterEach(() => {
+  for (const end of open.splice(0)) end();
+  document.body.replaceChildren();
+});
+
+describe("the AlignmentView", () => {
+  const drawn = (all: (selector: string) => HTMLElement[]): string[] =>
+    all(".opd-strip [data-cell]").map((node) => node.className.split(" ").slice(2).join(" "));
+
+  it("draws every token by its node under the teacher", async () => {
+    const { all, press } = await show();
+    expect(drawn(all)).toEqual(["opd-v-n12", "opd-a-silent", "opd-a-unscored"]);
+    await press("2");
+    expect(drawn(all)).toEqual(["opd-v-p12 opd-a-open", "opd-a-outside", "opd-a-unscored"]);
+    expect(all(".opd-a-key").map((key) => key.textContent?.slice(1))).toEqual([
+      "interval holds 0",
+      "points outside the support",
+      "not scored",
+    ]);
+  });
+
+  it("shows the worked node: the ideal gradient raises what the teacher lowers", async () => {
+    const { one, all } = await show({ node: 0, rollout: "q/0", token: 0 });
+    expect(one(".opd-a-verdict").textContent).toBe("A points against the ideal gradient here.");
+    expect(all(".opd-a-facts tr")[0].textContent).toBe("alignment−1.00−1.00 to −1.00");
+    const figures = all(".opd-a-candidates tbody tr").map((row) =>
+      [...(row as HTMLTableRowElement).cells].slice(2).map((cell) => cell.textContent),
+    );
+    expect(figures).toEqual([
+      ["1.00", "4", "0.750", "0.500"],
+      ["0.00", "1", "0.250", "0.500"],
+    ]);
+    const gradient = (name: string): (string | undefined)[] =>
+      [...one(`.opd-a-gradients [data-row="${name}"]`).querySelectorAll(".opd-announce")].map((n) => n.textContent);
+    expect(gradient("ideal")).toEqual(["+0.1875", "−0.1875"]);
+    expect(gradient("A")).toEqual(["−0.2060", "+0.2060"]);
+    expect(one(".opd-s").getAttribute("aria-label")).toContain(
+      "ideal: raises <i>x</i>; lowers y. A: raises y; lowers <i>x</i>",
+    );
+  });
+
+  it("selects by key: nodes with an alignment, rollouts, questions", async () => {
+    const { model, press, one } = await show();
+    await press("v");
+    expect([model.get("rollout"), model.get("token"), model.get("node")]).toEqual(["q/0", 0, 0]);
+    await press("v");
+    expect(model.get("token")).toBe(0);
+    await press("ArrowRight");
+    expect([model.get("token"), model.get("node")]).toEqual([1, 1]);
+    expect(one(".opd-a-verdict").textContent).toContain("No signal");
+    await press("j");
+    expect([model.get("rollout"), model.get("node")]).toEqual(["q/4", 1]);
+    await press("]");
+    expect([model.get("question"), model.get("rollout"), model.get("node")]).toEqual(["r", "r/0", -1]);
+  });
+
+  it("selects the teacher by its mean", async () => {
+    const { model, one } = await show();
+    one('.opd-a-summary [data-row="B"] td').click();
+    await frame();
+    expect(model.get("teacher")).toBe("B");
+    expect(one(".opd-a-means .opd-a-note").textContent).toContain("B, all: mean cosine +0.40 (+0.20 to");
+    expect(one(".opd-a-means .opd-a-note").textContent).toContain("90% intervals, over questions and posterior");
+  });
+
+  it("takes text for text", async () => {
+    const { el, one } = await show({ node: 0, rollout: "q/0", token: 0 });
+    expect(el.querySelector("i, b, script")).toBeNull();
+    expect(one(".opd-notes").textContent).toBe("note <script>");
+    expect(one(".opd-title-question").textContent).toBe("<b>q</b>");
+  });
+});
