@@ -37,7 +37,7 @@ NODE_STAMP := js/node_modules/.package-lock.json
 STATIC_STAMP := opd_widgets/static/.made
 JS_SOURCES := $(shell find js -path js/node_modules -prune -o -type f -print 2>/dev/null)
 
-.PHONY: help demo test lint format test-js test-py test-browser test-notebooks test-server bench-frontend build-js install smollm wheel clean
+.PHONY: help demo test lint format test-js test-py test-browser test-notebooks test-server bench-frontend snapshots pictures build-js install smollm wheel clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -76,6 +76,12 @@ test-server: $(DEV_STAMP) $(VLLM_STAMP) ## Tests against a real vLLM on this mac
 
 bench-frontend: $(BENCH_STAMP) build-js ## The front end against its budgets and its peers, into tests/benchmarks/RESULTS.md
 	$(BIN)/python -m tests.benchmarks.frontend $(BENCH)
+
+snapshots: $(DEV_STAMP) build-js ## Take anew the pictures that tests/browser/test_snapshots.py compares with
+	OPD_SNAPSHOTS=write $(BIN)/python -m pytest tests/browser/test_snapshots.py
+
+pictures: $(DEV_STAMP) build-js ## Take the README's pictures
+	$(BIN)/python -m tests.browser.pictures
 
 build-js: $(STATIC_STAMP) ## Build the front end into opd_widgets/static
 

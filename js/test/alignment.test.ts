@@ -295,8 +295,10 @@ describe("the AlignmentView", () => {
       ["1.00", "4", "0.750", "0.500"],
       ["0.00", "1", "0.250", "0.500"],
     ]);
-    const gradient = (name: string): (string | undefined)[] =>
-      [...one(`.opd-a-gradients [data-row="${name}"]`).querySelectorAll(".opd-announce")].map((n) => n.textContent);
+    const gradient = (name: string): (string | null)[] =>
+      [...one(`.opd-a-gradients [data-row="${name}"]`).querySelectorAll(".opd-g")].map((n) =>
+        n.getAttribute("aria-label"),
+      );
     expect(gradient("ideal")).toEqual(["+0.1875", "−0.1875"]);
     expect(gradient("A")).toEqual(["−0.2060", "+0.2060"]);
     expect(one(".opd-s").getAttribute("aria-label")).toContain(
@@ -326,6 +328,48 @@ describe("the AlignmentView", () => {
     expect(model.get("teacher")).toBe("B");
     expect(one(".opd-a-means .opd-a-note").textContent).toContain("B, all: mean cosine +0.40 (+0.20 to");
     expect(one(".opd-a-means .opd-a-note").textContent).toContain("90% intervals, over questions and posterior");
+  });
+
+  it("finds words in the text, and goes to a token by its number", async () => {
+    const { model, one, all, press } = await show();
+    await press("f");
+    const needle = one(".opd-text-find") as HTMLInputElement;
+    expect(document.activeElement).toBe(needle);
+    needle.value = "z";
+    needle.dispatchEvent(new Event("input"));
+    expect(all(".opd-strip [data-found]").map((cell) => cell.dataset.cell)).toEqual(["2"]);
+    needle.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter" }));
+    expect([model.get("rollout"), model.get("token")]).toEqual(["q/0", 2]);
+    await press("g");
+    const position = one(".opd-goto") as HTMLInputElement;
+    expect(document.activeElement).toBe(position);
+    position.value = "2";
+    position.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter" }));
+    expect([model.get("token"), model.get("node")]).toEqual([1, 1]);
+    await frame();
+    needle.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }));
+    expect(all(".opd-strip [data-found]")).toEqual([]);
+    expect(document.activeElement).toBe(one(".opd-strip"));
+  });
+
+  it("keeps rows and cells through a switch of teacher, in their own colours", async () => {
+    const { all, press } = await show();
+    const nodes = (): HTMLElement[] => [...all(".opd-row"), ...all(".opd-trow [data-cell]")];
+    const sparks = (): (string | null)[] => all(".opd-spark .opd-plot-above").map((path) => path.getAttribute("d"));
+    const [before, shapes] = [nodes(), sparks()];
+    expect(all('.opd-trow[data-teacher-row="B"] [data-cell]').map((cell) => cell.className)).toEqual([
+      "opd-cell opd-k-t opd-v-p12 opd-a-open",
+      "opd-cell opd-k-t opd-a-outside",
+      "opd-cell opd-k-t opd-a-unscored",
+    ]);
+    expect(all(".opd-trow").map((row) => row.getAttribute("aria-label"))).toEqual([
+      "A: 0 along, 1 against, 0 open",
+      "B: 0 along, 0 against, 1 open",
+    ]);
+    await press("2");
+    expect(nodes().every((node, i) => node === before[i])).toBe(true);
+    expect(sparks()).not.toEqual(shapes);
+    expect(all('.opd-trow[aria-checked="true"]').map((row) => row.dataset.teacherRow)).toEqual(["B"]);
   });
 
   it("takes text for text", async () => {

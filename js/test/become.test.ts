@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import { become } from "../src/view/become";
 
 function made(html: string): Element {
-  const box = document.createElement("div");
+  const box = document.createElement("template");
   box.innerHTML = html;
-  return box.firstElementChild as Element;
+  return box.content.firstElementChild as Element;
 }
 
 const PAIRS: [string, string][] = [

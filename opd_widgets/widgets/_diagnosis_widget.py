@@ -51,8 +51,8 @@ class DiagnosisWidget(OpdWidget):
             )
             raise InvalidInputError(msg)
         self.set_trait("result", result)
-        self.set_trait("places", wire_places(result, rollouts=self.rollouts_by_token))
         self._along = {one.question: initial_nodes(one) for one in result.evidence}
+        self.set_trait("places", wire_places(result, self._along, rollouts=self.rollouts_by_token))
         self._settled = {"question": "", "rollout": "", "token": -1, "node": -1}
         self._drawn = {one.question: len(one.rollouts) for one in result.evidence}
         traits.setdefault("question", next(iter(result.questions), ""))

@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opd_widgets.diagnosis.tables.candidate_table import candidate_columns
-from opd_widgets.diagnosis.tables.node_table import node_columns
 from opd_widgets.diagnosis.tables.spelling import Spelling
 from opd_widgets.diagnosis.tables.tally import BY_OUTCOME
 from opd_widgets.diagnosis.tables.verdict import VERDICTS
 from opd_widgets.widgets._buffers import floats, unsigned
+from opd_widgets.widgets._reading_columns import columns_of_nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from opd_widgets.diagnosis.reading import Reading
     from opd_widgets.diagnosis.result import Diagnosis
 
 VERSION = 1
@@ -46,9 +45,11 @@ Columns = dict[str, "NDArray[Any]"]
 def wire_alignment(result: Diagnosis) -> dict[str, Any]:
     """Return nodes, candidates and summary as the front end takes them."""
     teachers = len(result.teachers)
-    nodes = _columns(result.readings, node_columns, ("verdict", *NODE_VALUES, *NODE_COUNTS), teachers)
+    nodes = _columns(
+        [columns_of_nodes(one) for one in result.readings], ("verdict", *NODE_VALUES, *NODE_COUNTS), teachers
+    )
     names = ("in_support", "token_id", "node", *CANDIDATE_VALUES, *CANDIDATE_BY_TEACHER)
-    candidates = _columns(result.readings, candidate_columns, names, teachers)
+    candidates = _columns([candidate_columns(one, Spelling()) for one in result.readings], names, teachers)
     summary = result.summary()
     used = [one.evidence.nodes.used.sum(axis=1) if teachers else np.zeros(0, np.int64) for one in result.readings]
     widths = np.concatenate([*used, np.zeros(0, np.int64)])
@@ -82,14 +83,8 @@ def wire_alignment(result: Diagnosis) -> dict[str, Any]:
     }
 
 
-def _columns(
-    readings: Sequence[Reading],
-    columns: Callable[[Reading, Spelling], dict[str, Any]],
-    names: Sequence[str],
-    teachers: int,
-) -> Columns:
+def _columns(parts: Sequence[Mapping[str, Any]], names: Sequence[str], teachers: int) -> Columns:
     """Return columns of all questions, one row a node or candidate and one column a teacher, [rows, T]."""
-    parts = [columns(one, Spelling()) for one in readings]
     rows = {name: np.concatenate([*(np.asarray(part[name]) for part in parts), np.zeros(0)]) for name in names}
     return {name: values.reshape(-1, max(1, teachers)) for name, values in rows.items()}
 

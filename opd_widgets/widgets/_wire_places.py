@@ -5,6 +5,7 @@ The front end's half of this contract is `js/src/model/diagnosis_contract.ts`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from opd_widgets.diagnosis.along_scores import nodes_along
 from opd_widgets.widgets._cells import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
@@ -25,13 +26,23 @@ if TYPE_CHECKING:
 VERSION = 1
 
 
-def wire_places(result: Diagnosis, *, rollouts: bool = True) -> dict[str, Any]:
-    """Return a diagnosis's places as the front end takes them; of the rollouts, the initial ones, or none at all."""
+Along = Mapping[str, Mapping[int, "NDArray[np.int32]"]]
+
+
+def wire_places(result: Diagnosis, along: Along, *, rollouts: bool = True) -> dict[str, Any]:
+    """Return a diagnosis's places as the front end takes them; of the rollouts, the initial ones, or none at all.
+
+    Args:
+        result: the diagnosis.
+        along: `initial_nodes` of each question, by its id.
+        rollouts: whether they are sent.
+
+    """
     questions, ids, nodes, offset = [], [], [], 0
     titles = result.about.get("titles", {})
     for one in result.evidence:
         rows = []
-        for index, at in (initial_nodes(one) if rollouts else {}).items():
+        for index, at in (along[one.question] if rollouts else {}).items():
             drawn = one.rollouts[index]
             rows.append({"index": index, "offset": offset, "length": len(at), **ending(drawn.outcome, drawn.truncated)})
             ids.append(drawn.ids)
@@ -93,9 +104,10 @@ def vocab(ids: Iterable[int], pieces: Mapping[str, str]) -> dict[str, list[str]]
 
 
 def _used(result: Diagnosis) -> list[int]:
-    used: set[int] = set()
-    for one in result.evidence:
-        used.update(np.unique(one.nodes.tokens[one.nodes.used]).tolist())
-        for drawn in one.rollouts:
-            used.update(drawn.ids.tolist())
-    return sorted(used)
+    """Return every id in use, ascending; by flags, since to sort the ids of thousands of rollouts takes a second."""
+    every = [one.nodes.tokens[one.nodes.used] for one in result.evidence]
+    every += [drawn.ids for one in result.evidence for drawn in one.rollouts]
+    used = np.zeros(1 + max((int(ids.max()) for ids in every if ids.size), default=-1), np.bool_)
+    for ids in every:
+        used[ids] = True
+    return np.flatnonzero(used).tolist()

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opd_widgets.diagnosis.drawn import CORRECT, UNVERIFIED
-from opd_widgets.diagnosis.tables.node_table import node_columns
 from opd_widgets.diagnosis.tables.place_success import place_success
-from opd_widgets.diagnosis.tables.spelling import Spelling
 from opd_widgets.diagnosis.tables.verdict import VERDICTS
 from opd_widgets.widgets._buffers import floats
+from opd_widgets.widgets._reading_columns import columns_of_nodes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,7 +87,7 @@ def ending(drawn: Drawn) -> int:
 def _buffers(reading: Reading) -> dict[str, bytes]:
     evidence, success = reading.evidence, place_success(reading)
     tree = evidence.tree
-    columns = node_columns(reading, Spelling())
+    columns = columns_of_nodes(reading)
     verdict = [VERDICTS.index(str(name)) for name in np.ravel(columns["verdict"])]
     return {
         "parent": _int32(tree.parent),

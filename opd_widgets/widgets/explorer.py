@@ -11,6 +11,7 @@ import traitlets
 
 from opd_widgets.data.rollout import Rollout
 from opd_widgets.data.scores import Scores, TeacherScores
+from opd_widgets.diagnosis.result import Diagnosis
 from opd_widgets.errors import InvalidInputError
 from opd_widgets.scoring.from_tracks import scores_from_tracks
 from opd_widgets.scoring.panel import Options, Panel
@@ -33,7 +34,8 @@ class Explorer(ScoresWidget):
 
     With scores alone it only reads, and so it does with rollouts that bring their own log-probabilities. With a student
     and teachers it also scores: contexts can be edited in the view, or from Python with `set_context`. Given rollouts
-    in place of scores, it scores them first.
+    in place of scores, it scores them first. Given `diagnosis`, it has its alignment among the signals, as
+    `diagnosis.along(scores)` adds it.
 
     Example:
         >>> lab = opd.demo()
@@ -63,11 +65,14 @@ class Explorer(ScoresWidget):
         teachers: Mapping[str, Teacher] | None = None,
         *,
         options: Options | None = None,
+        diagnosis: Diagnosis | None = None,
         **traits: Any,
     ) -> None:
         panel = _panel(scores, student, teachers, options)
         if not isinstance(scores, Scores):
             scores = _made(scores, panel)
+        if diagnosis is not None:
+            scores = _diagnosed(scores, diagnosis)
         self._panel = panel
         self._publishing = threading.RLock()
         self._edits = EditedEntries()
@@ -210,6 +215,16 @@ def _made(rollouts: Sequence[Rollout], panel: Panel | None) -> Scores:
         )
         raise InvalidInputError(msg)
     return scores_from_tracks(rollouts)
+
+
+def _diagnosed(scores: Scores, diagnosis: Diagnosis) -> Scores:
+    """Return scores with a diagnosis's alignment among the signals."""
+    if not isinstance(diagnosis, Diagnosis):
+        msg = (
+            f"found {type(diagnosis).__name__} as diagnosis, expected an opd.Diagnosis as opd.diagnose(...) returns it"
+        )
+        raise InvalidInputError(msg)
+    return diagnosis.along(scores)
 
 
 def _panel(

@@ -73,7 +73,7 @@ _TEMPLATE = """<!doctype html>
 <title>{title}</title>
 <style>{frame}</style>
 <style>{css}</style></head>
-<body data-theme="light"><h1 class="opd-announce">{title}</h1><main id="opd-mount"></main>
+<body data-theme="light"><main><h1 class="opd-announce">{title}</h1><div id="opd-mount"></div></main>
 <noscript>This page needs JavaScript.</noscript>
 <script type="application/json" id="opd-state">{state}</script>
 <script type="application/json" id="opd-bundle">{bundle}</script>

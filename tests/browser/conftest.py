@@ -17,6 +17,8 @@ from tests.browser.jupyter import (
     open_notebook,
     watch_errors,
 )
+from tests.browser.marimo_host import MarimoServer
+from tests.browser.notebook7 import NotebookServer
 
 
 class LabPage(NamedTuple):
@@ -54,6 +56,20 @@ def page(browser: Browser) -> Iterator[Page]:
 def lab_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
     """One JupyterLab for all tests."""
     with LabServer(tmp_path_factory.mktemp("lab")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def notebook_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NotebookServer]:
+    """One Notebook 7 for all tests."""
+    with NotebookServer(tmp_path_factory.mktemp("notebook7")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def marimo_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MarimoServer]:
+    """One marimo for all tests, its notebook shown as an app."""
+    with MarimoServer(tmp_path_factory.mktemp("marimo")) as server:
         yield server
 
 

@@ -9,28 +9,22 @@ with LabServer(tmp_path) as server:
 from __future__ import annotations
 
 import json
-import os
 import re
-import secrets
 import shutil
-import signal
-import socket
-import subprocess
 import sys
-import time
-import urllib.error
 import urllib.request
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 from playwright.sync_api import expect
 
+from tests.browser.served import Served
+
 if TYPE_CHECKING:
     from pathlib import Path
-    from types import TracebackType
 
     from playwright.sync_api import Page, ViewportSize
 
-Theme = Literal["light", "dark"]
+Theme = Literal["light", "dark", "high contrast"]
 
 CHROMIUM_ARGUMENTS = [
     "--no-sandbox",
@@ -42,8 +36,6 @@ CHROMIUM_ARGUMENTS = [
     "--disable-sync",
 ]
 VIEWPORT: ViewportSize = {"width": 1400, "height": 900}
-START_SECONDS = 60.0
-STOP_SECONDS = 15.0
 KERNEL_MS = 60_000
 RUN_MS = 120_000
 # Written before the start. No question about news, and every cell stays in the page: in the usual
@@ -52,6 +44,11 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "apputils-extension/notification": {"fetchNews": "false"},
     "notebook-extension/tracker": {"windowingMode": "none"},
 }
+# The app stands in window.jupyterapp, which RUN_OUTCOME asks; no question goes out about a newer version.
+LAB_OPTIONS = [
+    "--LabApp.expose_app_in_browser=True",
+    "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+]
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 # Asks the notebook in front: false while cells run, "done", or the first error's traceback. A cell
 # has a count once its reply has come; an empty cell never gets one.
@@ -76,7 +73,7 @@ def chromium_path() -> str:
     return path
 
 
-class LabServer:
+class LabServer(Served):
     """JupyterLab on a free port with its own configuration; a context manager.
 
     Args:
@@ -84,57 +81,7 @@ class LabServer:
 
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.notebooks = folder / "notebooks"
-        self.log = folder / "server.log"
-        self.token = secrets.token_hex(16)
-        self.port = _free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-        self._home = folder / "home"
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> Self:
-        self.notebooks.mkdir(parents=True)
-        for name, values in SETTINGS.items():
-            path = self._setting(name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(values), "utf-8")
-        with self.log.open("wb") as log:
-            self._process = subprocess.Popen(
-                self._command(),
-                cwd=self.notebooks,
-                env=self._environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        try:
-            self._wait_until_up(self._process)
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        """Ask the server to end its kernels and itself; end what is left after a while."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        process.terminate()
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait(STOP_SECONDS)
+    NAME = "JupyterLab"
 
     def add_notebook(self, source: Path) -> str:
         """Copy a notebook to where the server sees it; returns its name there."""
@@ -160,16 +107,26 @@ class LabServer:
             self.request("DELETE", f"sessions/{session['id']}")
         self._setting("apputils-extension/themes").unlink(missing_ok=True)
 
+    def _configure(self) -> None:
+        for name, values in SETTINGS.items():
+            path = self._setting(name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(values), "utf-8")
+
+    def _answers(self) -> None:
+        self.request("GET", "status")
+
     def _command(self) -> list[str]:
+        return [*self._server("lab"), *LAB_OPTIONS]
+
+    def _server(self, application: str) -> list[str]:
         return [
-            *[sys.executable, "-m", "jupyter", "lab", "--no-browser", "--allow-root"],
+            *[sys.executable, "-m", "jupyter", application, "--no-browser", "--allow-root"],
             "--ip=127.0.0.1",
             f"--port={self.port}",
             f"--IdentityProvider.token={self.token}",
             f"--ServerApp.root_dir={self.notebooks}",
             "--ServerApp.port_retries=0",
-            "--LabApp.expose_app_in_browser=True",  # as window.jupyterapp: see RUN_OUTCOME
-            "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
         ]
 
     def _environment(self) -> dict[str, str]:
@@ -181,26 +138,10 @@ class LabServer:
             "JUPYTERLAB_SETTINGS_DIR": "settings",
             "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
         }
-        return {**os.environ, **{key: str(self._home / name) for key, name in folders.items()}}
+        return {key: str(self._home / name) for key, name in folders.items()}
 
     def _setting(self, name: str) -> Path:
         return self._home / "settings/@jupyterlab" / f"{name}.jupyterlab-settings"
-
-    def _wait_until_up(self, process: subprocess.Popen[bytes]) -> None:
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
-            if process.poll() is not None:
-                break
-            try:
-                self.request("GET", "status")
-            except (urllib.error.URLError, ConnectionError, TimeoutError):
-                time.sleep(0.1)
-            else:
-                return
-        state = "still starting" if process.poll() is None else f"ended with {process.returncode}"
-        tail = self.log.read_text("utf-8", errors="replace")[-3000:]
-        message = f"JupyterLab is {state} after at most {START_SECONDS:g} s. Its log ends:\n{tail}"
-        raise RuntimeError(message)
 
 
 def watch_errors(page: Page) -> list[str]:
@@ -236,20 +177,18 @@ def choose(page: Page, menu: str, command: str, submenu: str | None = None, item
     if submenu is not None:
         page.locator(f'.lm-Menu-itemLabel:text-is("{submenu}")').click()
     entry = page.locator(f'li.lm-Menu-item[data-command="{command}"]')
-    (entry.filter(has_text=item) if item else entry).first.click()
+    (entry.filter(has=page.get_by_text(item, exact=True)) if item else entry).first.click()
 
 
 def set_theme(page: Page, theme: Theme) -> None:
     """Settings > Theme, as a user does it; returns when the page shows it."""
-    name = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}[theme]
-    choose(page, "Settings", "apputils:change-theme", "Theme", name)
+    names = {
+        "light": "JupyterLab Light",
+        "dark": "JupyterLab Dark",
+        "high contrast": "JupyterLab Dark High Contrast",
+    }
+    choose(page, "Settings", "apputils:change-theme", "Theme", names[theme])
+    expect(page.locator("body")).to_have_attribute("data-jp-theme-name", names[theme])
     light = "true" if theme == "light" else "false"
     expect(page.locator("body")).to_have_attribute("data-jp-theme-light", light)
     expect(page.locator("#jupyterlab-splash")).to_have_count(0)  # covers the page while it changes
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port

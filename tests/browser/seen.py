@@ -22,17 +22,32 @@ def explorer(page: Page) -> Locator:
     return root
 
 
+# Cells in the DOM by their place in the text: one broken over rows has several nodes, and only rows in sight are there.
+CELLS = """nodes => {
+  const cells = {};
+  for (const node of nodes) {
+    const cell = (cells[node.dataset.cell] ??= { text: "", colour: "" });
+    cell.text += node.textContent;
+    cell.colour = [...node.classList].find((name) => name.startsWith("opd-v-")) ?? "";
+  }
+  return Object.keys(cells).map(Number).sort((a, b) => a - b).map((at) => [cells[at].text, cells[at].colour]);
+}"""
+
+
+def cells(root: Locator) -> list[tuple[str, str]]:
+    """Return text and colour class of every cell of the strip that is drawn, in order."""
+    found: list[list[str]] = root.locator(".opd-strip [data-cell]").evaluate_all(CELLS)
+    return [(shown, colour) for shown, colour in found]
+
+
 def colours(root: Locator) -> list[str]:
     """Return the colour class of every cell of the strip."""
-    classes: list[str] = root.locator(".opd-strip .opd-cell").evaluate_all(
-        "cells => cells.map(cell => [...cell.classList].find(name => name.startsWith('opd-v-')) ?? '')"
-    )
-    return classes
+    return [colour for _, colour in cells(root)]
 
 
 def text(root: Locator) -> str:
     """Return the strip's text."""
-    return "".join(root.locator(".opd-strip .opd-cell").all_text_contents())
+    return "".join(shown for shown, _ in cells(root))
 
 
 def wanted(scores: Scores, rollout: int, teacher: str, meta: dict[str, Any]) -> list[set[str]]:

@@ -10,21 +10,9 @@ import pytest
 import opd_widgets as opd
 from tests.browser import seen
 from tests.browser.jupyter import run_all, set_theme
+from tests.browser.kernel import ask
 
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "01_quickstart.ipynb"
-ASK = """async ([code]) => {
-  const widget = window.jupyterapp.shell.currentWidget;
-  const kernel = widget.sessionContext.session.kernel;
-  const future = kernel.requestExecute({ code, silent: true, user_expressions: { it: "_asked()" } });
-  const reply = await future.done;
-  return reply.content.user_expressions.it.data["text/plain"];
-}"""
-
-
-def ask(page, expression):
-    """Return the value of an expression in the notebook's kernel."""
-    code = f"import json as _json\ndef _asked(): return _json.dumps({expression})"
-    return json.loads(page.evaluate(ASK, [code]).strip("'"))
 
 
 @pytest.fixture(scope="module")

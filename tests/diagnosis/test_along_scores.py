@@ -98,3 +98,15 @@ def test_nodes_along_is_the_plain_search():
     for ids, found in zip(responses, nodes_along(nodes, responses), strict=True):
         wanted = [prefixes.index(tuple(ids[:t])) if tuple(ids[:t]) in prefixes else -1 for t in range(len(ids))]
         assert found.tolist() == wanted
+
+
+def test_an_explorer_takes_the_diagnosis_and_refuses_what_is_none_or_does_not_fit(result):
+    scores = scored(result.rollouts(), "A")
+    explorer = opd.Explorer(scores, diagnosis=result, signal="alignment")
+    along = result.along(scores)
+    for found, wanted in zip(explorer.scores.items, along.items, strict=True):
+        np.testing.assert_array_equal(*(one.teachers["A"].signals["alignment"] for one in (found, wanted)))
+    with pytest.raises(InvalidInputError, match=r"found dict as diagnosis, expected an opd\.Diagnosis"):
+        opd.Explorer(scores, diagnosis={})
+    with pytest.raises(InvalidInputError, match="expected a teacher of one name in both"):
+        opd.Explorer(scored(result.rollouts(), "another"), diagnosis=result)

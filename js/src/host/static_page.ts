@@ -9,7 +9,7 @@
  *   <title>{html.escape(title)}</title>
  *   <style>body{margin:0;padding:16px}</style>
  *   <style>{explorer.css}</style></head>
- *   <body data-theme="light"><h1 class="opd-announce">{html.escape(title)}</h1><main id="opd-mount"></main>
+ *   <body data-theme="light"><main><h1 class="opd-announce">{html.escape(title)}</h1><div id="opd-mount"></div></main>
  *   <noscript>This page needs JavaScript.</noscript>
  *   <script type="application/json" id="opd-state">{embed({"widget": "explorer", "state": {...}})}</script>
  *   <script type="application/json" id="opd-bundle">{embed(text of explorer.js)}</script>

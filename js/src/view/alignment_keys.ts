@@ -8,6 +8,8 @@ export const ALIGNMENT_KEYS: [string, string][] = [
   ["n p", "next largest |alignment|, back to the larger"],
   ["← →", "previous, next token"],
   ["Home End", "first, last token"],
+  ["f", "find in the text; Enter the next, Esc back"],
+  ["g", "go to a token by its number"],
   ["j k", "next, previous rollout; ↓ ↑ in the list"],
   ["] [", "next, previous question"],
   ["?", "this panel; Esc closes it"],
@@ -47,7 +49,7 @@ function action(
   event: KeyboardEvent,
   state: AlignmentState,
   actions: AlignmentActions,
-  help: (open?: boolean) => void,
+  { help, enter }: Pick<AlignmentKeyTargets, "help" | "enter">,
 ): (() => void) | null {
   const { places, record } = state;
   const inList = (event.target as Element).closest(".opd-list") !== null;
@@ -79,6 +81,8 @@ function action(
     k: rollout(-1),
     "]": question(1),
     "[": question(-1),
+    f: () => enter(".opd-text-find"),
+    g: () => enter(".opd-goto"),
     "?": () => help(),
     Escape: () => help(false),
   };
@@ -89,20 +93,18 @@ export interface AlignmentKeyTargets {
   state(): AlignmentState | null;
   actions: AlignmentActions;
   help(open?: boolean): void;
+  /** Puts the cursor into a field. */
+  enter(field: string): void;
 }
 
-export function alignmentKeys(
-  root: HTMLElement,
-  { state: now, actions, help }: AlignmentKeyTargets,
-  signal: AbortSignal,
-): void {
+export function alignmentKeys(root: HTMLElement, targets: AlignmentKeyTargets, signal: AbortSignal): void {
   root.addEventListener(
     "keydown",
     (event) => {
-      const state = now();
+      const state = targets.state();
       if (isTyping(event.target as Element)) return event.stopPropagation(); // the notebook must not take keys for its own
       if (!state || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-      const act = action(event, state, actions, help);
+      const act = action(event, state, targets.actions, targets);
       if (!act) return;
       event.preventDefault();
       event.stopPropagation();

@@ -84,7 +84,8 @@ export function alignmentList(root: HTMLElement, actions: AlignmentActions): Ali
     const next = new Map<number, Row>();
     window.draw(state.place.rollouts.length, (i) => {
       const row = rows.get(i) ?? makeRow(root, state, i, `${uid}-${i}`);
-      row.chart.draw(shape(state, state.place.rollouts[i]), HEIGHT, true);
+      // A switch of teacher redraws what is in sight; the rest follows when it comes there.
+      if (window.near(i)) row.chart.draw(shape(state, state.place.rollouts[i]), HEIGHT, true);
       setAttribute(row.node, "aria-selected", String(i === state.shown));
       next.set(i, row);
       return row.node;

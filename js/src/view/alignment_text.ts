@@ -11,6 +11,7 @@ import {
   scoreAt,
 } from "./alignment_state";
 import { maker, setAttribute } from "./dom";
+import { findBar } from "./find_bar";
 import { outcomeMark } from "./outcome";
 import { tokenText } from "./token_text";
 
@@ -63,6 +64,13 @@ export function alignmentText(root: HTMLElement, actions: AlignmentActions): Ali
     signal: life.signal,
     pick: (token) => actions.select({ token }),
   });
+  const ways = maker(root)("div", { class: "opd-jump" });
+  root.append(ways);
+  const finds = findBar(ways, actions, {
+    mark: (_, cells, current) => text.mark(cells, current),
+    scrollTo: (cell) => text.scrollTo(cell),
+    focus: () => text.node.focus({ preventScroll: true }),
+  });
   text.node.addEventListener(
     "pointerover",
     (event) => {
@@ -74,13 +82,17 @@ export function alignmentText(root: HTMLElement, actions: AlignmentActions): Ali
   return {
     update(state) {
       const fresh = changed(last, state, "places", "record");
-      if (fresh) text.show(state.record ? state.places.cells(state.record) : NO_CELLS);
+      const cells = state.record ? state.places.cells(state.record) : NO_CELLS;
+      if (fresh) text.show(cells);
       if (fresh || changed(last, state, "data", "teacher")) text.paint(classes(state));
       last = state;
       text.select(state.token);
+      finds.update({ record: { cells, length: cells.starts.length }, token: state.token });
     },
     destroy() {
       life.abort();
+      finds.destroy();
+      ways.remove();
       text.destroy();
     },
   };

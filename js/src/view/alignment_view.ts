@@ -66,7 +66,8 @@ export function alignmentView(root: HTMLElement, actions: AlignmentActions): Ali
   const guide = help(root, life.signal, ALIGNMENT_KEYS, ALIGNMENT_MARKS);
   bar.append(guide.button);
   bar.after(guide.panel);
-  alignmentKeys(root, { state: () => last, actions, help: guide.toggle }, life.signal);
+  const enter = (field: string): void => frame.querySelector<HTMLElement>(field)?.focus();
+  alignmentKeys(root, { state: () => last, actions, help: guide.toggle, enter }, life.signal);
 
   return {
     update(state) {

@@ -10,7 +10,7 @@ function takeAttributes(shown: Element, next: Element): void {
     if (shown.getAttribute(name) !== value) shown.setAttribute(name, value);
 }
 
-/** `shown` becomes what `next` is, which is used up. Listeners stay those of `shown`: for pieces that have none. */
+/** `shown` becomes what `next` is, which is used up. For pieces without listeners and without inline styles, which a page's policy refuses as an attribute. */
 export function become(shown: Element, next: Element): void {
   takeAttributes(shown, next);
   const wanted = [...next.childNodes];

@@ -1,9 +1,9 @@
 /** Finding in the text, and going to a position. Keys f and g lead here, Escape leads back to the text. */
+
+import { cellOf } from "../core/cells";
 import { cellsOf, type Found, find, type Joined, join, step } from "../core/find";
-import type { RolloutMeta } from "../model/contract";
+import type { Cells } from "../model/contract";
 import { maker, setText } from "./dom";
-import { selectedCell } from "./series";
-import { type Actions, changed, type View, type ViewState } from "./state";
 
 /** What the find box asks of the text and its minimap. */
 export interface FindTarget {
@@ -12,15 +12,28 @@ export interface FindTarget {
   focus(): void;
 }
 
+/** A text, and the selected token of it. */
+export interface Sought {
+  record: { cells: Cells; length: number };
+  token: number;
+}
+
+export interface FindView {
+  update(state: Sought): void;
+  destroy(): void;
+}
+
+const selectedCell = ({ record, token }: Sought): number => cellOf(record.cells.starts, token);
+
 const NONE: Found = { first: [], last: [] };
 /** Joined once a rollout: finding runs with every letter typed. */
-const joined = new WeakMap<RolloutMeta, Joined>();
+const joined = new WeakMap<Cells, Joined>();
 
-function textOf(record: RolloutMeta): Joined {
-  let text = joined.get(record);
+function textOf(cells: Cells): Joined {
+  let text = joined.get(cells);
   if (!text) {
-    text = join(record.cells.texts);
-    joined.set(record, text);
+    text = join(cells.texts);
+    joined.set(cells, text);
   }
   return text;
 }
@@ -56,8 +69,8 @@ class Finder {
   ) {}
 
   /** Looks anew. `lead`: brings the first place from here on into view. */
-  look(state: ViewState, needle: string, lead: boolean): void {
-    this.found = find(textOf(state.record), needle);
+  look(state: Sought, needle: string, lead: boolean): void {
+    this.found = find(textOf(state.record.cells), needle);
     this.cells = needle === "" ? null : cellsOf(this.found);
     this.now = -1;
     const next = step(this.found, -1, Math.max(0, selectedCell(state)), 1);
@@ -66,7 +79,7 @@ class Finder {
   }
 
   /** The next or previous place; -1 where there is none. */
-  go(state: ViewState, direction: 1 | -1): number {
+  go(state: Sought, direction: 1 | -1): number {
     this.now = step(this.found, this.now, selectedCell(state), direction);
     this.show("");
     return this.now < 0 ? -1 : this.found.first[this.now];
@@ -80,13 +93,17 @@ class Finder {
   }
 }
 
-export function findBar(root: HTMLElement, actions: Actions, target: FindTarget): View {
+export function findBar(
+  root: HTMLElement,
+  actions: { select(change: { token: number }): void },
+  target: FindTarget,
+): FindView {
   const life = new AbortController();
   const { signal } = life;
   const { needle, count, position, nodes } = makeFields(root);
   root.append(...nodes);
   const finder = new Finder(target, count);
-  let last: ViewState | null = null;
+  let last: Sought | null = null;
 
   needle.addEventListener("input", () => last && finder.look(last, needle.value, true), { signal });
   needle.addEventListener(
@@ -124,7 +141,7 @@ export function findBar(root: HTMLElement, actions: Actions, target: FindTarget)
 
   return {
     update(state) {
-      const other = last !== null && changed(last, state, "record");
+      const other = last !== null && last.record.cells !== state.record.cells;
       last = state;
       if (other && needle.value !== "") finder.look(state, needle.value, false);
     },

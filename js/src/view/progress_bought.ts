@@ -77,7 +77,7 @@ export function progressBought(root: HTMLElement): ProgressPart {
   const rows: ReturnType<typeof teacherRow>[] = [];
   const scroller = h("div", { class: "opd-bought-scroll" }, node);
   const box = h("section", { class: "opd-run-bought", "aria-label": "Bought" });
-  box.append(h("h3", { class: "opd-heading" }, "bought so far"), none, scroller);
+  box.append(h("h2", { class: "opd-heading" }, "bought so far"), none, scroller);
   const line = progressLine(box);
   root.append(box);
   return {

@@ -53,7 +53,7 @@ export function progressOpen(root: HTMLElement, actions: ProgressActions): Progr
   const box = h(
     "section",
     { class: "opd-run-open", "aria-label": "Open" },
-    h("h3", { class: "opd-heading" }, "open"),
+    h("h2", { class: "opd-heading" }, "open"),
     questions,
     hint,
     list,

@@ -34,7 +34,10 @@ function promptText(root: HTMLElement, prompt: PromptMeta, marked: Stretch, side
   const { lines, nodes } = makeLines(root, prompt.cells);
   const [from, to] = marked ?? [0, 0];
   for (let i = from; i < Math.min(to, nodes.length); i++) nodes[i].classList.add("opd-only", `opd-only-${side}`);
-  return h("div", { class: "opd-prompt-text", dir: "ltr", "data-folded": isLong(prompt) }, ...lines);
+  const folded = isLong(prompt);
+  // It scrolls while it is folded, so the keyboard must reach it.
+  const reached = folded ? { role: "group", tabindex: 0, "aria-label": `Prompt of the ${side}` } : {};
+  return h("div", { class: "opd-prompt-text", dir: "ltr", "data-folded": folded, ...reached }, ...lines);
 }
 
 export function prompts(root: HTMLElement): View {

@@ -64,6 +64,13 @@ export class RowWindow {
     this.nodes = nodes;
   }
 
+  /** Whether a row is in sight, or nearly: a scroll may come before what it shows is drawn. */
+  near(index: number): boolean {
+    const { row, unknown } = this.options;
+    const at = index * row - this.top;
+    return at > -4 * row && at < (this.height || unknown) + 3 * row;
+  }
+
   /** Scrolls until a row is in sight, with some room beside it; the sheet must have its height. */
   reveal(index: number, margin = 0): void {
     const { row } = this.options;

@@ -89,7 +89,7 @@ export function segmented(root: HTMLElement, { label, data, choose, signal }: Se
 
 /** A heading in small quiet capitals. */
 export function heading(root: Node, text = ""): HTMLElement {
-  const node = maker(root)("div", { class: "opd-heading", role: "heading", "aria-level": 3 });
+  const node = maker(root)("div", { class: "opd-heading", role: "heading", "aria-level": 2 });
   setText(node, text);
   return node;
 }

@@ -80,6 +80,8 @@ export function companions(state: ViewState): number[] {
 export function sizes(state: ViewState): Float32Array {
   const { data, rollout, signal, teacher, scale } = state;
   return kept(data, "sizes", [rollout, signal, teacher], () => {
+    const raw = data.values(rollout, signal, teacher);
+    if (raw && !data.groups(rollout, signal, teacher)) return sizesAlone(state, raw);
     const { count, value, masked, leader } = series(state);
     const out = new Float32Array(count);
     for (let cell = 0; cell < count; cell++) {
@@ -88,6 +90,20 @@ export function sizes(state: ViewState): Float32Array {
     }
     return out;
   });
+}
+
+/** The same where tokens are compared one by one, in one pass that makes nothing: it is waited for at each signal first seen. */
+function sizesAlone({ data, rollout, record, scale }: ViewState, raw: Float32Array): Float32Array {
+  const { starts } = record.cells;
+  const mask = data.mask(rollout);
+  const out = new Float32Array(starts.length);
+  for (let cell = 0; cell < starts.length; cell++) {
+    const from = starts[cell];
+    const to = cell + 1 < starts.length ? starts[cell + 1] : record.length;
+    const one = aggregate(raw, from, to, scale.aggregate);
+    out[cell] = inNoise(one, scale) || cellMasked(mask, from, to) ? Number.NaN : Math.abs(one);
+  }
+  return out;
 }
 
 /** The first token of the cell `step` cells away from the selected one; the first or last cell from none. */
