@@ -58,10 +58,10 @@ def test_an_answer_that_is_not_known(answer):
 
 @pytest.mark.parametrize("text", [" " * 200_000, "-" * 100_000, "1," * 100_000, "\\text{" * 50_000, "9" * 200_000])
 def test_a_hostile_text_takes_no_time(text):
-    started = time.perf_counter()
+    started = time.thread_time()  # not the clock: other work on the machine does not count
     for answer in ("7", "B", "x^2 + 2", "a b"):
         leaks(text + "x", answer)
-    assert time.perf_counter() - started < 2
+    assert time.thread_time() - started < 2
 
 
 def rollout(question="q", **metadata):

@@ -11,7 +11,7 @@ import pytest
 
 import opd_widgets as opd
 from opd_widgets.errors import InvalidInputError, MissingSignalError
-from tests import tiny
+from tests import tiny, wire
 
 CASES = Path(__file__).parents[1] / "cases" / "readers"
 
@@ -29,8 +29,9 @@ def test_student_and_teacher_of_a_slime_dump():
 
 def test_token_strings_are_shown_and_the_explorer_says_what_is_missing():
     explorer = opd.Explorer(read("html_in_tokens.jsonl"))
-    meta = explorer.get_state()["scores"]["meta"]
-    assert meta["rollouts"][0]["cells"]["texts"][0] == "<img src=x onerror=alert(1)>"
+    sent = explorer.get_state()["scores"]
+    meta = sent["meta"]
+    assert wire.cells(sent, 0).texts[0] == "<img src=x onerror=alert(1)>"
     rows = {row["name"]: row for row in meta["signals"]}
     assert rows["advantage"]["available"]
     assert "not measured here" in rows["reverse_kl"]["reason"]

@@ -88,9 +88,10 @@ def test_the_thread_lives_only_while_there_is_work():
 
 
 def test_a_long_job_lets_others_go_first_but_not_a_newer_one_of_its_kind(gate):
-    worker, seen = Worker(), []
+    worker, seen, begun = Worker(), [], threading.Event()
 
     def long(job):
+        begun.set()
         gate.wait(WAIT)
         worker.others_first()
         seen.append(("long", job.cancelled, threading.get_ident()))
@@ -99,6 +100,7 @@ def test_a_long_job_lets_others_go_first_but_not_a_newer_one_of_its_kind(gate):
         return lambda _: seen.append((name, worker.newest("long") is newer, threading.get_ident()))
 
     first = worker.submit("long", long)
+    assert begun.wait(WAIT)  # one that has not begun is dropped when a newer one comes
     short = worker.submit("short", note("short"))
     newer = worker.submit("long", note("newer"))
     gate.set()
