@@ -9,7 +9,6 @@ const out = resolve(here, "../opd_widgets/static");
 const stems = [
   "alignment_view",
   "compare",
-  "alignment_view",
   "explorer",
   "token_strip",
   "rollout_list",

@@ -43,7 +43,7 @@ def signals(many: list[dict], times: int) -> dict:
 
 def as_one(scores: Scores, times: int) -> Scores:
     """Return one long rollout of all of them, over and over: each token's numbers are measured ones."""
-    ids = joined([rollout.response_ids for rollout in scores.rollouts], times)
+    ids = joined([r.response_ids for r in scores.rollouts if r.response_ids is not None], times)
     rollout = replace(scores.rollouts[0], id="long", response_ids=ids, response_mask=None, turns=None)
     teachers = {}
     for name in scores.teachers:
@@ -90,7 +90,9 @@ def token_in(root):
     while before != (now := root.locator(".opd-panel [role=heading]").first.inner_text()):
         before = now
         root.page.wait_for_timeout(500)
-    return int(re.search(r"token (\d+) of", now, re.IGNORECASE)[1]) - 1
+    found = re.search(r"token (\d+) of", now, re.IGNORECASE)
+    assert found is not None, now
+    return int(found[1]) - 1
 
 
 def wanted(scores, token, teacher):

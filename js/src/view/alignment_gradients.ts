@@ -11,6 +11,8 @@ import type { AlignmentActions, AlignmentState } from "./alignment_state";
 import { makeCell } from "./cell";
 import { type Maker, maker } from "./dom";
 
+/** Percent of a cell that the longest bar takes. */
+const REACH = 46;
 /** Columns drawn; a wider node says how many there are. */
 const MOST = 12;
 
@@ -21,7 +23,7 @@ const MOST = 12;
 function cellOf(h: Maker, name: string, value: number, drawn: number): HTMLElement {
   const number = formatNumber(value, { signed: true, digits: 4, missing: "undefined" });
   const cell = h("td", { class: "opd-g", title: `${name}: ${number}`, "aria-label": number });
-  const reach = Number.isNaN(drawn) ? 0 : Math.round(Math.max(-1, Math.min(1, drawn)) * 5000) / 100;
+  const reach = Number.isNaN(drawn) ? 0 : Math.round(Math.max(-1, Math.min(1, drawn)) * 100 * REACH) / 100;
   const width = Math.abs(reach);
   // A ground's place in percent is of the room that it leaves.
   const at = (100 * Math.min(50, 50 + reach)) / (100 - width);
