@@ -32,7 +32,7 @@ async function show(change: Record<string, unknown> = {}, steps: number[] = []) 
     token: -1,
     teacher: a,
     signal: "advantage",
-    layout: "teachers",
+    across: "teachers",
     compared: [a, b],
     step: steps[0] ?? 0,
     limits: {},
@@ -113,7 +113,7 @@ describe("Compare", () => {
   });
 
   it("lays rollouts of the question side by side and follows the selection", async () => {
-    const { model, all, scores } = await show({ layout: "rollouts", token: 0 });
+    const { model, all, scores } = await show({ across: "rollouts", token: 0 });
     const { question } = scores.meta.rollouts[1];
     const columns = all(".opd-compare-column");
     expect(columns.length).toBeGreaterThan(1);
@@ -133,7 +133,7 @@ describe("Compare", () => {
   });
 
   it("shows a row a step, a map of all, and the selected token's line; a step is chosen in the menu", async () => {
-    const { model, all, one } = await show({ layout: "steps", token: 2, step: 300 }, [200, 300]);
+    const { model, all, one } = await show({ across: "steps", token: 2, step: 300 }, [200, 300]);
     const names = all('.opd-aligned-line[data-line="0"] .opd-aligned-name').map((node) => node.textContent);
     expect(names).toEqual(["step 100", "step 200", "step 300", "difference"]);
     expect(one('[data-value="difference"]').textContent).toContain("+2.00");
@@ -149,7 +149,7 @@ describe("Compare", () => {
 
   it("leaves steps of other scores alone", async () => {
     const others = [{ step: 2, values: new DataView(new ArrayBuffer(0)) }];
-    const { one } = await show({ layout: "steps", steps: { generation: 6, first: 1, others, limits: {} } });
+    const { one } = await show({ across: "steps", steps: { generation: 6, first: 1, others, limits: {} } });
     expect(one(".opd-compare-body").dataset.layout).toBe("teachers");
     expect(one('[data-layout="steps"].opd-segment').getAttribute("aria-disabled")).toBe("true");
   });

@@ -36,7 +36,7 @@ class Compare(ScoresWidget):
 
     Traits:
         scores, rollout, token, teacher, signal, live: see `ScoresWidget`; with steps, `scores` is the first step's.
-        layout (str): "teachers", "rollouts" or "steps"; by default steps where there are any.
+        across (str): "teachers", "rollouts" or "steps"; by default steps where there are any.
         compared (list of str): teachers in rows; the difference is the first minus the second. By default the first
             two.
         step (int): the selected step; by default the last.
@@ -47,7 +47,7 @@ class Compare(ScoresWidget):
 
     Example:
         >>> opd.Compare(scores, compared=["Self-1C", "Teacher"])  # doctest: +SKIP
-        >>> opd.Compare(opd.load_steps("runs/*"), layout="steps")  # doctest: +SKIP
+        >>> opd.Compare(opd.load_steps("runs/*"), across="steps")  # doctest: +SKIP
 
     Limits: reading only; contexts are edited in the Explorer. A difference is of two values of one signal: where a
     teacher has another tokenizer, it is taken over the smallest groups of tokens that both sides have whole.
@@ -63,13 +63,14 @@ class Compare(ScoresWidget):
 
     page_traits: ClassVar[tuple[str, ...]] = (
         *ScoresWidget.page_traits,
-        "layout",
+        "across",
         "compared",
         "step",
         "limits",
         "steps",
     )
-    layout = traitlets.Unicode("teachers").tag(sync=True)
+    # not `layout`: that trait of every ipywidget holds the size of its box
+    across = traitlets.Unicode("teachers").tag(sync=True)
     compared: traitlets.List[str] = traitlets.List(traitlets.Unicode()).tag(sync=True)
     step = traitlets.Int(0).tag(sync=True)
     limits: traitlets.Dict[str, float] = traitlets.Dict().tag(sync=True)
@@ -80,7 +81,7 @@ class Compare(ScoresWidget):
         first = next(iter(self._by_step.values())) if self._by_step else scores
         if isinstance(first, Scores):
             teachers = list(first.teachers)
-            traits.setdefault("layout", self._first_layout(teachers))
+            traits.setdefault("across", self._first_layout(teachers))
             traits.setdefault("compared", teachers[:2])
             traits.setdefault("step", list(self._by_step)[-1] if self._by_step else 0)
         super().__init__(first, **traits)  # type: ignore[arg-type]
@@ -111,7 +112,7 @@ class Compare(ScoresWidget):
             MissingSignalError: a compared teacher does not have the signal.
 
         """
-        if self.layout == "steps":
+        if self.across == "steps":
             return steps_table(self._by_step, self.rollout, self.signal, self.teacher)
         if len(self.compared) < 2:
             msg = f"found compared={self.compared}, expected two teachers of {list(self.scores.teachers)}"
@@ -130,18 +131,18 @@ class Compare(ScoresWidget):
             self.steps = wire_steps({}, self.generation)
             self.step = 0
             self.compared = kept if len(kept) > 1 else teachers[:2]
-            if self.layout == "steps":
-                self.layout = self._first_layout(teachers)
+            if self.across == "steps":
+                self.across = self._first_layout(teachers)
 
-    @traitlets.validate("layout")
+    @traitlets.validate("across")
     def _check_layout(self, proposal: dict[str, Any]) -> str:
         value = str(proposal["value"])
         if value not in LAYOUTS:
-            msg = f"found layout={value!r}, expected one of {', '.join(map(repr, LAYOUTS))}"
+            msg = f"found across={value!r}, expected one of {', '.join(map(repr, LAYOUTS))}"
             raise InvalidInputError(msg)
         if value == "steps" and len(self._by_step) < 2:
             msg = (
-                "found layout='steps' and scores of one checkpoint, expected two: opd.Compare({100: early, 200: late})"
+                "found across='steps' and scores of one checkpoint, expected two: opd.Compare({100: early, 200: late})"
             )
             raise InvalidInputError(msg)
         return value

@@ -107,7 +107,7 @@ def _rollouts(scores: Scores) -> Picture:
         if (one.outcome, other.outcome) == ("incorrect", "correct") and one.group == other.group
     ]
     token, rollout = max(pairs)
-    view = opd.Compare(scores, rollout=rollout, token=token, teacher="Self-1C", layout="rollouts")
+    view = opd.Compare(scores, rollout=rollout, token=token, teacher="Self-1C", across="rollouts")
     return Picture("compare-rollouts", view, WIDER)
 
 

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from playwright.sync_api import Browser, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from tests.browser.jupyter import CHROMIUM_ARGUMENTS, LabServer, chromium_path, open_notebook, run_all, set_theme
 from tests.browser.kernel import notebook
@@ -29,10 +29,12 @@ HALF = """() => {
   return bar && Number(bar.ariaValueNow) >= Number(bar.ariaValueMax) / 2;
 }"""
 RUN_MS = 300_000
+THEME_MS = 60_000
 
 
 def take(folder: Path) -> Iterator[Path]:
     """Photograph all views; yields the files as they are written."""
+    expect.set_options(timeout=THEME_MS)
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=chromium_path(), headless=True, args=CHROMIUM_ARGUMENTS)
         for picture in pictures():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import numpy as np
 from PIL import Image
 
 COLOURS = 256
@@ -16,12 +17,14 @@ def write_small(png: bytes, path: Path) -> Path:
     """Write a screenshot with a palette of its own: its most frequent colours, and those that cover the rest best."""
     with Image.open(io.BytesIO(png)) as file:
         shot = file.convert("RGB")
-    counted = sorted(shot.getcolors(shot.width * shot.height) or [], reverse=True)
-    frequent = [colour for _, colour in counted[:KEPT] if isinstance(colour, tuple)]
-    rest = shot.quantize(COLOURS - len(frequent), Image.Quantize.FASTOCTREE).getpalette() or []
-    palette = Image.new("P", (1, 1))
-    palette.putpalette([*(channel for colour in frequent for channel in colour), *rest])
-    small = shot.quantize(palette=palette, dither=Image.Dither.NONE)
+    colours, cells, counts = np.unique(np.asarray(shot).reshape(-1, 3), axis=0, return_inverse=True, return_counts=True)
+    frequent = colours[np.argsort(-counts)[:KEPT]]
+    rest = shot.quantize(COLOURS - KEPT, Image.Quantize.FASTOCTREE).getpalette() or []
+    palette = np.concatenate([frequent, np.array(rest, np.uint8).reshape(-1, 3)])
+    far = np.abs(colours[:, None].astype(np.int16) - palette.astype(np.int16)).sum(axis=-1)
+    nearest = far.argmin(axis=1).astype(np.uint8)
+    small = Image.fromarray(nearest[cells.reshape(shot.height, shot.width)]).convert("P")
+    small.putpalette(palette.tobytes())
     path.parent.mkdir(parents=True, exist_ok=True)
     small.save(path, optimize=True)
     return path

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 # A pixel differs where some channel is further than this, of 255, from all nine around its place in the other picture.
-DISTANCE = 8
+DISTANCE = 16
 # Pictures differ where this share of their pixels does. One figure of 13 px type is about a tenth of it.
 SHARE = 0.0004
 

@@ -72,6 +72,13 @@ def test_the_two_token_node_by_hand(show, result):
     assert shown["t0"] == [f"−{pulled:.4f}", f"+{pulled:.4f}"]
     wanted = result.candidates["ideal_gradient"][0]
     assert shown["ideal"] == [f"+{wanted:.4f}", f"−{wanted:.4f}"]
+    # bars are grounds of their cells: left of the middle for a token that is made less likely, right for the other
+    bars = root.locator('.opd-a-gradients [data-row="t0"] .opd-g').evaluate_all(
+        "cells => cells.map(cell => getComputedStyle(cell)).map(s => [s.backgroundImage, s.backgroundPosition])"
+    )
+    assert all(image.count("linear-gradient") == 2 for image, _ in bars)
+    places = [float(place.split("%")[0]) for _, place in bars]
+    assert places[0] < 50 < places[1] + 1e-9
     rows = root.locator(".opd-a-candidates tbody tr")
     table = result.candidates[result.candidates["node"] == 0]
     for row, (_, found) in zip(rows.all(), table.iterrows(), strict=True):

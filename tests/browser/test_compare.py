@@ -144,7 +144,7 @@ def test_a_pinned_scale_stays_and_nothing_refits_it(page, scores, tmp_path):
 
 def test_rollouts_of_a_question_with_the_beginning_they_share(page, scores, tmp_path):
     rollout = 4
-    root, errors = show(page, opd.Compare(scores, layout="rollouts", rollout=rollout, token=2), tmp_path / "page.html")
+    root, errors = show(page, opd.Compare(scores, across="rollouts", rollout=rollout, token=2), tmp_path / "page.html")
     columns = root.locator(".opd-compare-column")
     group = [i for i, one in enumerate(scores.rollouts) if one.group == scores.rollouts[rollout].group]
     assert columns.count() == min(4, len(group))

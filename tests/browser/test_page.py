@@ -1,15 +1,10 @@
-"""The exported page, opened from a file with no network: scrub, switch teachers, and nothing in the text runs."""
+"""The exported page, opened from a file with no network: scrub, switch teachers, read Python's numbers."""
 
 from __future__ import annotations
-
-from dataclasses import replace
-from itertools import pairwise
 
 import pytest
 
 import opd_widgets as opd
-from opd_widgets.data.piece import Piece
-from tests import tiny
 from tests.browser import seen
 from tests.browser.jupyter import watch_errors
 
@@ -71,52 +66,6 @@ def number(text: str) -> float:
         mantissa, _, power = text.partition("×10")
         return float(mantissa) * 10.0 ** int(power.translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")))
     return float(str(text))
-
-
-# where each cell begins and ends ([top, left] and [top, right]), and how wide it is
-PLACES = """cells => cells.map((cell) => {
-  const rects = [...cell.getClientRects()];
-  const last = rects[rects.length - 1];
-  return [[rects[0].top, rects[0].left], [last.top, last.right], Math.max(...rects.map((rect) => rect.width))];
-})"""
-
-HOSTILE = [
-    "<img src=x onerror=\"document.title='run'\">",
-    "</script><script>document.title='run'</script>",
-    "\u202eabc\u0000",
-    "שלום",
-    "👩\u200d👧",
-    "\n",
-    "x" * 500,
-]
-
-
-@pytest.mark.parametrize("view", [opd.Explorer, opd.TokenStrip, opd.RolloutList, opd.TokenPanel])
-def test_hostile_text_is_text(page, tmp_path, view):
-    ids = list(range(10, 10 + len(HOSTILE)))
-    rollout = opd.Rollout(
-        id="<b>id</b>", prompt_ids=[3], response_ids=ids, question="<u>q</u>",
-        messages=[opd.Message("user", "".join(HOSTILE[:5]))], outcome="incorrect",
-    )  # fmt: skip
-    scores = opd.score([rollout], tiny.model(0), {"<b>t</b>": opd.Teacher(tiny.model(1))}, progress=False)
-    pieces = {
-        **scores.pieces,
-        **{i: Piece.from_text(text) for i, text in zip(ids, HOSTILE, strict=True)},
-    }
-    errors, _ = show(page, view(replace(scores, pieces=pieces), token=0), tmp_path / "page.html")
-    page.locator(".opd-root").first.wait_for()
-    page.wait_for_timeout(200)
-    assert page.title() == "opd_widgets"
-    assert page.locator(".opd-root img, .opd-root b, .opd-root u, .opd-root script").count() == 0
-    if view in (opd.Explorer, opd.TokenStrip):
-        shown = [text for text, _ in seen.cells(page.locator(".opd-root"))]
-        assert shown[0] == HOSTILE[0]
-        assert shown[2] == "⟨U+202E⟩abc␀"
-        places = page.locator(".opd-strip .opd-cell").evaluate_all(PLACES)
-        assert all(width > 1 for _, _, width in places)
-        for (_, before, _), (after, _, _) in pairwise(places):  # a bidi override reorders nothing around it
-            assert after[0] > before[0] + 5 or after[1] >= before[1] - 1
-    assert errors == []
 
 
 def test_dark_where_the_reader_wants_dark_and_light_in_print(page, scores, tmp_path):

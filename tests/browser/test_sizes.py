@@ -42,7 +42,8 @@ OVERLAPS = """(root) => {
   while (walker.nextNode()) {
     const node = walker.currentNode;
     const above = node.parentElement;
-    const aside = above.closest(".opd-announce, option, textarea") || !above.checkVisibility();
+    // The tokens of a teacher's row go under its name and its figures, which have a ground of their own.
+    const aside = above.closest(".opd-announce, option, textarea, .opd-trow-tokens") || !above.checkVisibility();
     if (aside || node.data.trim() === "") continue;
     range.selectNodeContents(node);
     for (const box of range.getClientRects()) {

@@ -50,7 +50,7 @@ VIEWS = {
     "explorer": of_scores(lambda scores: opd.Explorer(scores, rollout=2, token=5, teacher="Self-1C")),
     "token_strip": of_scores(lambda scores: opd.TokenStrip(scores, rollout=2, token=5)),
     "compare_teachers": of_scores(lambda scores: opd.Compare(scores, rollout=2, token=5)),
-    "compare_rollouts": of_scores(lambda scores: opd.Compare(scores, rollout=2, token=5, layout="rollouts")),
+    "compare_rollouts": of_scores(lambda scores: opd.Compare(scores, rollout=2, token=5, across="rollouts")),
     "alignment_view": of_diagnosis(lambda found: opd.AlignmentView(found, question="two", node=1, teacher="B")),
     "tree_view": of_diagnosis(lambda found: opd.TreeView(found, question="two", node=1, teacher="B")),
 }

@@ -49,9 +49,9 @@ MAKES: dict[str, Callable[[opd.Scores, opd.Scores], OpdWidget]] = {
     "TokenStrip": lambda scores, _: opd.TokenStrip(scores, token=3),
     "RolloutList": lambda scores, _: opd.RolloutList(scores),
     "TokenPanel": lambda scores, _: opd.TokenPanel(scores, token=3),
-    "Compare teachers": lambda scores, _: opd.Compare(scores, layout="teachers", token=3),
-    "Compare rollouts": lambda scores, _: opd.Compare(scores, layout="rollouts", token=3),
-    "Compare steps": lambda scores, later: opd.Compare({100: scores, 200: later}, layout="steps", token=3),
+    "Compare teachers": lambda scores, _: opd.Compare(scores, across="teachers", token=3),
+    "Compare rollouts": lambda scores, _: opd.Compare(scores, across="rollouts", token=3),
+    "Compare steps": lambda scores, later: opd.Compare({100: scores, 200: later}, across="steps", token=3),
 }
 OF_DIAGNOSIS = ("AlignmentView", "TreeView", "ProgressView")
 NAMES = (*MAKES, *OF_DIAGNOSIS)

@@ -58,7 +58,7 @@ def test_steps_travel_in_the_order_of_the_first():
     early = made([-3.0, -2.0, -1.0, -1.0], a=[-1.0, -1.0, -1.0, -INF])
     late = made([-1.0, -1.0, -1.0, -INF], a=[-1.0, -1.5, -1.0, -INF])
     view = opd.Compare({200: late, 100: early})
-    assert (view.layout, view.step, view.steps["first"]) == ("steps", 200, 100)
+    assert (view.across, view.step, view.steps["first"]) == ("steps", 200, 100)
     assert view.steps["generation"] == view.get_state("scores")["scores"]["meta"]["generation"]
     assert [other["step"] for other in view.steps["others"]] == [200]
     wire = np.frombuffer(view.steps["others"][0]["values"], "<f4").reshape(len(planes(early)), 4)
@@ -76,7 +76,7 @@ def test_other_scores_take_the_steps_away(two):
     early = made([-3.0, -2.0, -1.0, -1.0], a=[-1.0] * 4)
     view = opd.Compare({100: early, 200: early})
     view.scores = two
-    assert view.layout == "teachers"
+    assert view.across == "teachers"
     assert view.compared == ["a", "b"]
     assert view.steps["others"] == []
 
@@ -115,8 +115,8 @@ def test_steps_of_other_teachers_signals_or_numbers_are_refused():
 @pytest.mark.parametrize(
     ("traits", "said"),
     [
-        ({"layout": "grid"}, "found layout='grid', expected one of 'teachers', 'rollouts', 'steps'"),
-        ({"layout": "steps"}, "scores of one checkpoint"),
+        ({"across": "grid"}, "found across='grid', expected one of 'teachers', 'rollouts', 'steps'"),
+        ({"across": "steps"}, "scores of one checkpoint"),
         ({"compared": ["a"]}, r"found compared=\['a'\], expected 2 or more"),
         ({"compared": ["a", "a"]}, "each once"),
         ({"compared": ["a", "c"]}, "no teacher 'c'"),
@@ -132,7 +132,7 @@ def test_what_is_no_arrangement_is_refused(two, traits, said):
 
 def test_one_teacher_shows_rollouts_and_has_no_difference():
     view = opd.Compare(made([-1.0] * 4, a=[-1.0] * 4))
-    assert (view.layout, view.compared) == ("rollouts", ["a"])
+    assert (view.across, view.compared) == ("rollouts", ["a"])
     with pytest.raises(InvalidInputError, match="expected two teachers"):
         view.difference()
 
@@ -143,3 +143,13 @@ def test_a_limit_is_kept_for_its_signal_and_its_differences(two):
     assert view.limits == {"advantage": 2.0, "advantage difference": 0.5}
     assert view.page_state()["limits"] == view.limits
     assert "Scores(1 rollouts" in repr(view)
+
+
+def test_every_widget_keeps_the_names_that_notebooks_use():
+    """A trait of ours named as one of ipywidgets' own takes its place, and the notebook cannot draw the box."""
+    from ipywidgets import DOMWidget
+
+    views: list[Any] = [opd.AlignmentView, opd.Compare, opd.Explorer, opd.ProgressView, opd.RolloutList, opd.TokenPanel]
+    for view in [*views, opd.TokenStrip, opd.TreeView]:
+        for name in ("layout", "tabbable", "tooltip", "comm", "keys"):
+            assert type(view.class_traits()[name]) is type(DOMWidget.class_traits()[name]), (view, name)

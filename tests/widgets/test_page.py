@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import re
 
@@ -33,6 +34,19 @@ def test_no_outside_source_and_a_policy_against_any(html):
     head = html.split('<script type="application/json"')[0]
     assert "default-src 'none'" in head
     assert not re.search(r"""(src|href)\s*=\s*["']?\s*(https?:)?//""", head)
+
+
+def test_the_policy_names_the_pages_own_script_and_styles_and_nothing_else(html):
+    def hashes(pattern):
+        texts = re.findall(pattern, html, re.DOTALL)
+        return [f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in texts]
+
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="(.*?)"', html).group(1)
+    (script,), (frame, css) = hashes(r"<script>(.*?)</script>"), hashes(r"<style>(.*?)</style>")
+    assert policy == (
+        f"default-src 'none'; script-src {script} blob:; style-src {frame} {css}; base-uri 'none'; form-action 'none'"
+    )
+    assert not re.search(r'\sstyle="', html.split('<script type="application/json"')[0])
 
 
 def test_hostile_text_stays_in_its_json(html):

@@ -24,12 +24,12 @@ function layoutSwitch(root: HTMLElement, actions: CompareActions): CompareView {
   const control = segmented(root, {
     label: "Layout",
     data: "data-layout",
-    choose: (layout) => actions.arrange({ layout: layout as Layout }),
+    choose: (layout) => actions.arrange({ across: layout as Layout }),
     signal: life.signal,
   });
   root.append(control.node);
   return {
-    update({ data, steps, layout }) {
+    update({ data, steps, across }) {
       const choices: Choice[] = [
         {
           value: "teachers",
@@ -39,7 +39,7 @@ function layoutSwitch(root: HTMLElement, actions: CompareActions): CompareView {
         { value: "rollouts", label: "rollouts" },
         { value: "steps", label: "steps", disabled: steps ? null : "these are scores of one checkpoint" },
       ];
-      control.show(choices, layout);
+      control.show(choices, across);
     },
     destroy() {
       life.abort();
@@ -99,7 +99,7 @@ export function compare(root: HTMLElement, actions: CompareActions): CompareView
     update(state) {
       last = state;
       for (const view of views) view.update(state);
-      layout(state.layout).update(state);
+      layout(state.across).update(state);
     },
     destroy() {
       life.abort();

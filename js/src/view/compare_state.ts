@@ -12,7 +12,8 @@ export interface StepSeries {
 }
 
 export interface Arrangement {
-  layout: Layout;
+  /** What is laid side by side. Not called layout: notebooks keep the size of a widget's box under that name. */
+  across: Layout;
   /** Teachers in rows, the first minus the second is the difference. */
   compared: readonly string[];
   /** The selected training step. */

@@ -41,9 +41,9 @@ export function stepTrack(state: CompareState, index: number): ShownTrack {
 
 /** The row under the others: `a` minus `b`; null where either is not there. */
 export function differenceTrack(state: CompareState, a: ShownTrack, b: ShownTrack): ShownTrack | null {
-  const { data, rollout, signal, teacher, layout, scale } = state;
+  const { data, rollout, signal, teacher, across, scale } = state;
   if (!state.difference || !a.track || !b.track) return null;
-  const parts = [layout, teacher, rollout, signal, a.id, b.id];
+  const parts = [across, teacher, rollout, signal, a.id, b.id];
   const made = kept(data, "difference row", parts, () => difference(a.track!, b.track!, scale.aggregate));
   return {
     id: "difference",

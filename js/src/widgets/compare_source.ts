@@ -24,7 +24,7 @@ export interface StepsTrait {
   limits: Record<string, number>;
 }
 
-export const ARRANGEMENT = ["layout", "compared", "step", "limits"] as const;
+export const ARRANGEMENT = ["across", "compared", "step", "limits"] as const;
 
 function stepSeries(data: Dataset, trait: StepsTrait | null): StepSeries | null {
   const { meta } = data;
@@ -108,11 +108,11 @@ class CompareSource implements Source<CompareState, Selection> {
     const names = data.teachers.map((t) => t.name);
     const asked = ((this.model.get("compared") as string[] | undefined) ?? []).filter((name) => names.includes(name));
     const compared = [...new Set([...asked, ...(asked.length < 2 ? names : [])])];
-    const layout = this.model.get("layout") as Arrangement["layout"];
-    const open = layout === "steps" ? steps !== null : layout === "rollouts" || names.length > 1;
+    const across = this.model.get("across") as Arrangement["across"];
+    const open = across === "steps" ? steps !== null : across === "rollouts" || names.length > 1;
     const step = this.model.get("step") as number;
     return {
-      layout: open ? layout : names.length > 1 ? "teachers" : "rollouts",
+      across: open ? across : names.length > 1 ? "teachers" : "rollouts",
       compared: asked.length < 2 ? compared.slice(0, 2) : compared,
       step: steps && !steps.steps.includes(step) ? steps.steps[steps.steps.length - 1] : step,
       limits: (this.model.get("limits") as Record<string, number> | undefined) ?? {},
@@ -146,7 +146,7 @@ class CompareSource implements Source<CompareState, Selection> {
 
   /** What is subtracted in one rollout. */
   private differences(state: ViewState & Arrangement, steps: StepSeries | null, rollout: number): Counted[] {
-    const { data, layout, compared, signal, teacher } = state;
+    const { data, across, compared, signal, teacher } = state;
     const how = state.scale.aggregate;
     const mask = data.mask(rollout);
     const pair = (a: [Float32Array | null, string], b: [Float32Array | null, string]): Counted[] => {
@@ -154,7 +154,7 @@ class CompareSource implements Source<CompareState, Selection> {
       const [one, other] = [a, b].map(([values, name]) => track(values!, data.groups(rollout, signal, name), how));
       return [{ values: difference(one, other, how).values, mask }];
     };
-    if (layout === "teachers") {
+    if (across === "teachers") {
       const [a, b] = compared
         .slice(0, 2)
         .map((n): [Float32Array | null, string] => [data.values(rollout, signal, n), n]);
@@ -167,12 +167,12 @@ class CompareSource implements Source<CompareState, Selection> {
   }
 
   private difference(state: ViewState & Arrangement, steps: StepSeries | null): SignalMeta | null {
-    const { data, layout, compared, signal, teacher, scale, limits } = state;
-    const own = !scale.per_teacher && layout === "teachers";
-    if (layout === "rollouts" || own || (layout === "teachers" && compared.length < 2)) return null;
+    const { data, across, compared, signal, teacher, scale, limits } = state;
+    const own = !scale.per_teacher && across === "teachers";
+    if (across === "rollouts" || own || (across === "teachers" && compared.length < 2)) return null;
     const [high, low] =
-      layout === "teachers" ? compared.map(isolated) : [`step ${state.step}`, `step ${steps?.steps[0]}`];
-    const of = layout === "teachers" ? [layout, high, low] : [layout, teacher];
+      across === "teachers" ? compared.map(isolated) : [`step ${state.step}`, `step ${steps?.steps[0]}`];
+    const of = across === "teachers" ? [across, high, low] : [across, teacher];
     const name = differenceName(signal);
     const parts = kept(data, "differences", [signal, ...of, this.trait()?.generation ?? 0], () => {
       const all = everyRollout(data.meta).flatMap((rollout) => this.differences(state, steps, rollout));
@@ -184,22 +184,22 @@ class CompareSource implements Source<CompareState, Selection> {
       ...beyond(parts.all, limit),
       name,
       label: `difference of ${scale.label}`,
-      formula: `(${scale.label} ${layout === "teachers" ? "under" : "at"} ${high}) − (${layout === "teachers" ? "under" : "at"} ${low})`,
+      formula: `(${scale.label} ${across === "teachers" ? "under" : "at"} ${high}) − (${across === "teachers" ? "under" : "at"} ${low})`,
       scale: "diverging",
       limit,
       // Each side may be off by the band.
       noise: scale.noise === null || scale.scale === "log" ? null : 2 * scale.noise,
-      low: `higher ${layout === "teachers" ? "under" : "at"} ${low}`,
-      high: `higher ${layout === "teachers" ? "under" : "at"} ${high}`,
+      low: `higher ${across === "teachers" ? "under" : "at"} ${low}`,
+      high: `higher ${across === "teachers" ? "under" : "at"} ${high}`,
     }));
   }
 
   /** The values in view, of a scale. */
   private shown(state: ViewState & Arrangement, steps: StepSeries | null, asked: SignalMeta): Counted[] {
-    const { data, layout, compared, rollout, signal, teacher } = state;
+    const { data, across, compared, rollout, signal, teacher } = state;
     if (asked.name === differenceName(signal)) return this.differences(state, steps, rollout);
-    const who = layout === "teachers" ? compared : [teacher];
-    return who.flatMap((name) => this.values(data, layout === "steps" ? steps : null, rollout, signal, name));
+    const who = across === "teachers" ? compared : [teacher];
+    return who.flatMap((name) => this.values(data, across === "steps" ? steps : null, rollout, signal, name));
   }
 }
 
