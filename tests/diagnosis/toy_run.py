@@ -64,21 +64,22 @@ def speaker(seed: int, scale: float = 1.2) -> Any:
     return policy
 
 
+GIVEN: dict[str, Any] = {
+    "questions": QUESTIONS,
+    "student": speaker(0),
+    "teachers": {"A": speaker(1), "B": speaker(2)},
+    "verifier": even,
+    "budget": BUDGET,
+    "max_new_tokens": LENGTH,
+    "batch_rows": 64,
+    "rounds": 6,
+    "max_nodes": 40,
+}
+
+
 def run(**changes: Any) -> Diagnosis:
     """Diagnose the toy."""
-    given: dict[str, Any] = {
-        "questions": QUESTIONS,
-        "student": speaker(0),
-        "teachers": {"A": speaker(1), "B": speaker(2)},
-        "verifier": even,
-        "budget": BUDGET,
-        "max_new_tokens": LENGTH,
-        "batch_rows": 64,
-        "rounds": 6,
-        "max_nodes": 40,
-        "progress": False,
-        **changes,
-    }
+    given = {**GIVEN, "progress": False, **changes}
     return diagnose(given.pop("questions"), given.pop("student"), given.pop("teachers"), **given)
 
 

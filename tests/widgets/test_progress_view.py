@@ -15,20 +15,16 @@ from opd_widgets.diagnosis.run.stored import load_diagnosis
 from opd_widgets.errors import InvalidInputError
 from opd_widgets.scoring.jobs import WORKER
 from opd_widgets.widgets.page import page_html
-from tests.diagnosis.toy_run import BUDGET, LENGTH, QUESTIONS, assert_same, assert_same_folders, even, run, speaker
+from tests.diagnosis.toy_run import (
+    BUDGET,
+    GIVEN,
+    assert_same,
+    assert_same_folders,
+    even,
+    run,
+)
 
 WAIT = 120
-GIVEN = {
-    "questions": QUESTIONS,
-    "student": speaker(0),
-    "teachers": {"A": speaker(1), "B": speaker(2)},
-    "verifier": even,
-    "budget": BUDGET,
-    "max_new_tokens": LENGTH,
-    "batch_rows": 64,
-    "rounds": 6,
-    "max_nodes": 40,
-}
 
 
 @pytest.fixture(scope="module")

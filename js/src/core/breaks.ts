@@ -81,3 +81,9 @@ export function graphemes(text: string): string[] {
   // A browser without Intl.Segmenter: combining marks and joined pictures are kept together, which is what shows.
   return text.match(/\P{M}(?:\p{M}|\p{EMod})*(?:\u200d\P{M}\p{M}*)*|\p{M}+/gu) ?? [];
 }
+
+/** A text cut at every place where it may break; none where there is no such place. */
+export function pieces(text: string): string[] {
+  const cuts = inner(text);
+  return cuts.length > 0 ? [0, ...cuts].map((from, i) => text.slice(from, cuts[i] ?? text.length)) : [];
+}

@@ -1,5 +1,5 @@
 /** One text under several tracks, token under token. Broken into lines once, so that a token has one column in all of them. */
-import { inner } from "../core/breaks";
+import { pieces } from "../core/breaks";
 import { rowOf, Shapes, segmentOf, wrap } from "../core/wrap";
 import type { Cells } from "../model/contract";
 import { AlignedRows, type AlignedTrack } from "./aligned_rows";
@@ -93,10 +93,7 @@ class Aligned {
   }
 
   private break(): void {
-    this.ruler.prepare(this.cells, (text) => {
-      const cuts = inner(text);
-      return cuts.length > 0 ? [0, ...cuts].map((from, i) => text.slice(from, cuts[i] ?? text.length)) : [];
-    });
+    this.ruler.prepare(this.cells, pieces);
     const style = (this.box.ownerDocument.defaultView as Window).getComputedStyle(this.box);
     const row = Number.parseFloat(style.lineHeight) || UNKNOWN.row;
     const wrapped = wrap(this.cells, this.shapes, this.width || UNKNOWN.width);

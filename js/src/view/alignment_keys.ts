@@ -1,6 +1,7 @@
 /** The keyboard of the AlignmentView, and what its help panel says. */
 import { jump } from "../core/extremes";
 import { type AlignmentActions, type AlignmentState, alignments } from "./alignment_state";
+import { isTyping } from "./dom";
 
 export const ALIGNMENT_KEYS: [string, string][] = [
   ["1 – 9", "teacher"],
@@ -25,8 +26,6 @@ export const ALIGNMENT_MARKS: [string, string, string][] = [
   ["opd-a-few", "12", "underlined: not enough visits"],
   ["opd-a-unscored", "12", "grey: never scored, not a node"],
 ];
-
-const isTyping = (target: Element): boolean => target.matches("input, textarea, select, [contenteditable]");
 
 function step(state: AlignmentState, by: number, actions: AlignmentActions): void {
   const record = state.place.rollouts[Math.max(0, Math.min(state.place.rollouts.length - 1, state.shown + by))];

@@ -64,3 +64,6 @@ export function reveal(box: HTMLElement, node: HTMLElement, margin = 24): void {
   if (inner.left < outer.left + margin) box.scrollLeft -= outer.left + margin - inner.left;
   else if (inner.right > outer.right - margin) box.scrollLeft += inner.right - outer.right + margin;
 }
+
+/** Whether keys pressed there are text, and no commands. */
+export const isTyping = (target: Element): boolean => target.matches("input, textarea, select, [contenteditable]");

@@ -1,4 +1,6 @@
 /** The keyboard. Keys work anywhere inside the widget except where text is typed. */
+
+import { isTyping } from "./dom";
 import { jumpTo } from "./jump_bar";
 import { neighbour } from "./series";
 import type { Actions, ViewState } from "./state";
@@ -17,8 +19,6 @@ export interface KeyTargets {
   findText?(): void;
   goTo?(): void;
 }
-
-const isTyping = (target: Element): boolean => target.matches("input, textarea, select, [contenteditable]");
 
 /** What a key does; null for a key that is not ours. */
 function action(event: KeyboardEvent, state: ViewState, targets: KeyTargets): (() => void) | null {

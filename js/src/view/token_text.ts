@@ -2,7 +2,7 @@
  * A text of token cells of any length. It is broken into rows of one height here rather than by the browser, so that only the rows in
  * sight need to exist: the DOM, and with it a change of colours, does not grow with the text.
  */
-import { inner } from "../core/breaks";
+import { pieces } from "../core/breaks";
 import { rowOf, Shapes, segmentOf, wrap } from "../core/wrap";
 import type { Cells } from "../model/contract";
 import { copyTrueText, selectUpTo } from "./copy";
@@ -111,10 +111,7 @@ class Flow {
 
   private break(): void {
     const { ruler, shapes } = this;
-    ruler.prepare(this.cells, (text) => {
-      const cuts = inner(text);
-      return cuts.length > 0 ? [0, ...cuts].map((from, i) => text.slice(from, cuts[i] ?? text.length)) : [];
-    });
+    ruler.prepare(this.cells, pieces);
     const wrapped = wrap(this.cells, shapes, this.width || UNKNOWN.width);
     this.rows.renew(this.cells, wrapped, this.rowHeight());
     this.height = this.box.clientHeight;

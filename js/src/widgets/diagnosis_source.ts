@@ -4,6 +4,7 @@ import type { DiagnosisSelection, PlacesTrait } from "../model/diagnosis_contrac
 import { type Found, Places } from "../model/places";
 import type { SharedSelection } from "../model/shared_selection";
 import type { AnyTraits, Kind, Source } from "./mount";
+import { sharedPlace } from "./shared_place";
 
 export interface DiagnosisPlace extends Found {
   places: Places;
@@ -62,17 +63,7 @@ export class DiagnosisSource<State extends DiagnosisPlace> implements Source<Sta
   }
 
   toShared(change: Partial<DiagnosisSelection>, whole: DiagnosisSelection): Partial<SharedSelection> {
-    const said: Partial<SharedSelection> = {};
-    if (change.teacher !== undefined) said.teacher = change.teacher;
-    const place = ["question", "rollout", "token", "node"] as const;
-    if (place.every((name) => change[name] === undefined)) return said;
-    return {
-      ...said,
-      question: whole.question || null,
-      rollout: whole.rollout || null,
-      token: whole.token >= 0 ? whole.token : null,
-      node: whole.node >= 0 ? whole.node : null,
-    };
+    return sharedPlace(change, whole);
   }
 
   /** What is not in this diagnosis stays as it is here. */

@@ -8,6 +8,7 @@ import type { TreeSelection, TreeTrait } from "../model/tree_contract";
 import { TreeData } from "../model/tree_data";
 import type { TreeChange, TreeState } from "../view/tree_state";
 import type { AnyTraits, Kind, Source } from "./mount";
+import { sharedPlace } from "./shared_place";
 
 /** Index of a rollout by its id, "question/index", targeted ones among them; -1 for one of another question. */
 function rolloutIndex(rollouts: number, question: string, id: string): number {
@@ -86,17 +87,7 @@ class TreeSource implements Source<TreeState, TreeChange> {
   }
 
   toShared(change: Partial<TreeChange>, whole: TreeChange): Partial<SharedSelection> {
-    const said: Partial<SharedSelection> = {};
-    if (change.teacher !== undefined) said.teacher = change.teacher;
-    const place = ["question", "rollout", "token", "node"] as const;
-    if (place.every((name) => change[name] === undefined)) return said;
-    return {
-      ...said,
-      question: whole.question || null,
-      rollout: whole.rollout || null,
-      token: whole.token >= 0 ? whole.token : null,
-      node: whole.node >= 0 ? whole.node : null,
-    };
+    return sharedPlace(change, whole);
   }
 
   /** What is not in this diagnosis stays as it is here. */
