@@ -211,6 +211,17 @@ def js_layers(checkout: Checkout) -> Iterator[str]:
             yield f"{name}: {layer} imports {target}"
 
 
+def js_wings(checkout: Checkout) -> Iterator[str]:
+    """In `view`, what all use stands on top, and `text` beside the views that are made of it; no view knows another."""
+    for name, text in checkout.sources(".ts", under="js/src/view/"):
+        own = name.split("/")[3:-1]
+        for match in JS_IMPORT.finditer(text):
+            target = _js_target(name, match["of"] or match["bare"] or match["dynamic"])
+            wing = target.split("/")[1:-1] if target and target.startswith("view/") else []
+            if wing and wing != own and (wing != ["text"] or not own):
+                yield f"{name}: {'/'.join(own) or 'what all views use'} imports {target}"
+
+
 def _js_target(name: str, specifier: str) -> str | None:
     """The imported file below js/src without its ending; None where it is a package."""
     if not specifier.startswith("."):
@@ -254,6 +265,7 @@ RULES: list[Callable[[Checkout], Iterator[str]]] = [
     short_files,
     short_functions,
     js_layers,
+    js_wings,
     no_html_from_data,
     nothing_unfinished,
     no_machine_paths,
@@ -296,6 +308,9 @@ BREACHES = [
     (js_layers, "js/src/model/a.ts", 'const w = await import("../widgets/explorer");'),
     (js_layers, "js/src/host/a.ts", 'import "../core/colour";'),
     (js_layers, "js/src/other/a.ts", ""),
+    (js_wings, "js/src/view/tree/a.ts", 'import { b } from "../explorer/b";'),
+    (js_wings, "js/src/view/a.ts", 'import { b } from "./text/b";'),
+    (js_wings, "js/src/view/text/a.ts", 'import type { B } from "../tree/b";'),
     (no_html_from_data, "js/src/view/a.ts", "root.inner~HTML = text;"),
     (no_html_from_data, "js/src/view/a.ts", 'root.insertAdjacent~HTML("beforeend", text);'),
     (nothing_unfinished, "opd_widgets/data/a.py", "# TO~DO: the rest"),
@@ -317,6 +332,7 @@ GOOD = {
     "js/src/core/scale.ts": 'import { clamp } from "./cell";',
     "js/src/view/strip.ts": 'import { scale } from "../core/scale";\n'
     'import type { Scores } from "../model/contract.ts";',
+    "js/src/view/tree/row.ts": 'import { h } from "../dom";\nimport { makeCell } from "../text/cell";\nimport "./panel";',
     "js/src/widgets/strip.ts": 'import css from "./strip.css";\nimport "../model/codec";',
     "tests/test_a.py": 'def f():\n    """' + "long\n" * 100 + '"""',
     "README.md": "see framework/work/main or https://example.org/tmp",

@@ -13,7 +13,7 @@ import {
 } from "../src/model/alignment_contract";
 import type { DiagnosisSelection, PlacesTrait } from "../src/model/diagnosis_contract";
 import { Places } from "../src/model/places";
-import { inWords } from "../src/view/alignment_simplex";
+import { inWords } from "../src/view/alignment/simplex";
 import widget from "../src/widgets/alignment_view";
 import { DiagnosisSource } from "../src/widgets/diagnosis_source";
 

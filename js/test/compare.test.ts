@@ -2,8 +2,8 @@ import { afterEach, describe, expect, it } from "vitest";
 import { makeScores } from "../dev/fixture";
 import { staticModel } from "../src/host/static_model";
 import type { RolloutMeta, ScoresTrait } from "../src/model/contract";
-import { firstShown, ofQuestion } from "../src/view/compare_columns";
-import { placed } from "../src/view/compare_pair";
+import { firstShown, ofQuestion } from "../src/view/compare/columns";
+import { placed } from "../src/view/compare/pair";
 import widget from "../src/widgets/compare";
 
 const frame = (): Promise<void> =>

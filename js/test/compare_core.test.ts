@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { heat } from "../src/core/compare_heat";
-import { prefixes, type Response, sharedCells } from "../src/core/compare_prefix";
-import { rowsOfSteps } from "../src/core/compare_rows";
-import { beyond, fittedLimit, roundUp } from "../src/core/compare_scale";
-import { commonGroups, difference, track } from "../src/core/compare_track";
+import { heat } from "../src/core/compare/heat";
+import { prefixes, type Response, sharedCells } from "../src/core/compare/prefix";
+import { rowsOfSteps } from "../src/core/compare/rows";
+import { beyond, fittedLimit, roundUp } from "../src/core/compare/scale";
+import { commonGroups, difference, track } from "../src/core/compare/track";
 import type { ScaleSpec } from "../src/core/scale";
 
 const NAN = Number.NaN;

@@ -4,8 +4,8 @@ import { liveModel } from "../dev/kernel";
 import { onlyHere } from "../src/core/only_here";
 import { staticModel } from "../src/host/static_model";
 import type { ScoresTrait } from "../src/model/contract";
+import { lineBefore } from "../src/view/explorer/prompts";
 import { rowsOf } from "../src/view/field_height";
-import { lineBefore } from "../src/view/prompts";
 import explorer from "../src/widgets/explorer";
 
 const JOB = { state: "idle", teacher: null, question: null, done: 0, total: 0, seconds: 0, message: "" };

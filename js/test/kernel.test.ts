@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { followKernel } from "../src/host/kernel";
 import { createContextSession, LOST_MS, PAUSE_MS } from "../src/model/context_session";
-import { contextStatus } from "../src/view/context_status";
+import { contextStatus } from "../src/view/explorer/context_status";
 
 type Slot = (sender: unknown, value: never) => void;
 

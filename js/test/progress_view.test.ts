@@ -5,8 +5,8 @@ import { LOST_MS, SLOW_MS } from "../src/model/context_session";
 import type { ProgressTrait } from "../src/model/progress_contract";
 import { RpcError } from "../src/model/rpc";
 import { createRunCommands } from "../src/model/run_commands";
-import type { CommandPort } from "../src/view/progress_state";
-import { progressView } from "../src/view/progress_view";
+import { progressView } from "../src/view/progress/progress_view";
+import type { CommandPort } from "../src/view/progress/state";
 import widget from "../src/widgets/progress_view";
 
 const floats = (...values: number[]): DataView => new DataView(new Float32Array(values).buffer);
@@ -104,7 +104,7 @@ describe("the progress view", () => {
     expect(rows[0]).toEqual(["<img src=x onerror=alert(1)>", "5 of 8", "0.20", "0.40", "−0.30", "", "−0.40 to −0.10"]);
     expect(rows[1].slice(1)).toEqual(["0 of 0", "–", "–", "–", "", ""]);
     expect(root.querySelector("img")).toBeNull();
-    expect(root.querySelectorAll(".opd-interval")[0].getAttribute("data-sign")).toBe("below");
+    expect(root.querySelectorAll(".opd-w")[0].classList).toContain("opd-w-below");
   });
 
   it("selects an open node, and shows which is selected", () => {

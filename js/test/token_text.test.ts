@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Cells } from "../src/model/contract";
-import { type TokenText, tokenText } from "../src/view/token_text";
+import { type TokenText, tokenText } from "../src/view/text/token_text";
 
 const WORDS = ["The", " cat", " sat", "\n", " on", "ward", ",", "四十二"];
 

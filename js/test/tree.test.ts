@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { successScale } from "../src/core/tree_colour";
-import { MORE_ROWS, Outline } from "../src/core/tree_outline";
-import type { QuestionTree } from "../src/core/tree_question";
-import { TreeSearch } from "../src/core/tree_search";
-import { furthestApart, spread } from "../src/core/tree_spread";
-import { lineOf } from "../src/core/tree_text";
+import { successScale } from "../src/core/tree/colour";
+import { MORE_ROWS, Outline } from "../src/core/tree/outline";
+import type { QuestionTree } from "../src/core/tree/question";
+import { TreeSearch } from "../src/core/tree/search";
+import { furthestApart, spread } from "../src/core/tree/spread";
+import { lineOf } from "../src/core/tree/text";
 import { largeTree, type MadeTree, makeTree } from "./tree_made";
 
 /*

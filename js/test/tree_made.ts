@@ -1,5 +1,5 @@
 /** Trees made from rollouts, as Python makes them: `opd_widgets/diagnosis/tree.py` is the other half, tests compare both. */
-import { ENDINGS, type Ending, QuestionTree, type TreeArrays } from "../src/core/tree_question";
+import { ENDINGS, type Ending, QuestionTree, type TreeArrays } from "../src/core/tree/question";
 
 export interface MadeRollout {
   text: string;

@@ -3,7 +3,7 @@ import { makeScores, withoutTeachers } from "../dev/fixture";
 import { staticModel } from "../src/host/static_model";
 import type { JobTrait, LiveTrait } from "../src/model/contract";
 import { Dataset } from "../src/model/dataset";
-import { contextStatus } from "../src/view/context_status";
+import { contextStatus } from "../src/view/explorer/context_status";
 import { nextSignal, splitSignals } from "../src/view/switches";
 import explorer from "../src/widgets/explorer";
 import tokenStrip from "../src/widgets/token_strip";

@@ -9,9 +9,9 @@ import numpy as np
 
 from opd_widgets.data.scores import Scores
 from opd_widgets.errors import InvalidInputError
-from opd_widgets.widgets._buffers import floats
-from opd_widgets.widgets._scale import signal_rows
 from opd_widgets.widgets._traits import planes
+from opd_widgets.widgets.wire.buffers import floats
+from opd_widgets.widgets.wire.scale import signal_rows
 
 if TYPE_CHECKING:
     from opd_widgets.data.rollout import Rollout

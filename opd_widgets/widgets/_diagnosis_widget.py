@@ -11,7 +11,7 @@ import traitlets
 from opd_widgets.diagnosis.result import Diagnosis
 from opd_widgets.errors import InvalidInputError
 from opd_widgets.widgets._base import OpdWidget
-from opd_widgets.widgets._wire_places import initial_nodes, wire_places
+from opd_widgets.widgets.wire.places import initial_nodes, wire_places
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

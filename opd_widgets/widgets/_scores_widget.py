@@ -11,10 +11,10 @@ from opd_widgets.data.scores import Scores, TeacherScores
 from opd_widgets.errors import InvalidInputError, MissingSignalError
 from opd_widgets.measures.signals import REGISTRY, get_signal
 from opd_widgets.widgets._base import OpdWidget
-from opd_widgets.widgets._live_levels import LiveLevels
 from opd_widgets.widgets._rpc import Handler, Rpc
-from opd_widgets.widgets._top_windows import IN_PAGE, TopRequests, top_bytes
 from opd_widgets.widgets._traits import ScoresTrait, wire_scores
+from opd_widgets.widgets.live.levels import LiveLevels
+from opd_widgets.widgets.wire.top_windows import IN_PAGE, TopRequests, top_bytes
 
 NO_EDITS: dict[str, Any] = {"entries": [], "vocab": {}, "generation": 1}
 

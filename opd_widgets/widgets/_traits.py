@@ -17,11 +17,11 @@ from opd_widgets.data.rollout import Rollout
 from opd_widgets.data.scores import RolloutScores, Scores, TeacherScores
 from opd_widgets.data.tokens import SPECIAL
 from opd_widgets.measures.signals import REGISTRY
-from opd_widgets.widgets._buffers import UNUSED, in_place
-from opd_widgets.widgets._cell_table import CellTable
-from opd_widgets.widgets._cells import LABEL_READS, PromptTable, one_line
-from opd_widgets.widgets._scale import signal_rows
-from opd_widgets.widgets._top_windows import WITH_SCORES, columns_sent, look, top_bytes, vocab, whole_top
+from opd_widgets.widgets.wire.buffers import UNUSED, in_place
+from opd_widgets.widgets.wire.cell_table import CellTable
+from opd_widgets.widgets.wire.cells import LABEL_READS, PromptTable, one_line
+from opd_widgets.widgets.wire.scale import signal_rows
+from opd_widgets.widgets.wire.top_windows import WITH_SCORES, columns_sent, look, top_bytes, vocab, whole_top
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

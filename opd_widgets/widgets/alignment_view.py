@@ -9,7 +9,7 @@ import traitlets
 from opd_widgets.diagnosis.result import Diagnosis
 from opd_widgets.widgets._base import bundle
 from opd_widgets.widgets._diagnosis_widget import DiagnosisWidget
-from opd_widgets.widgets._wire_alignment import wire_alignment
+from opd_widgets.widgets.wire.alignment import wire_alignment
 
 
 class AlignmentView(DiagnosisWidget):

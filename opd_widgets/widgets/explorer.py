@@ -17,11 +17,11 @@ from opd_widgets.scoring.from_tracks import scores_from_tracks
 from opd_widgets.scoring.panel import Options, Panel
 from opd_widgets.scoring.score import score
 from opd_widgets.widgets._base import bundle
-from opd_widgets.widgets._live import LiveScoring, Progress
-from opd_widgets.widgets._requests import EditRequests
 from opd_widgets.widgets._rpc import Handler
 from opd_widgets.widgets._scores_widget import ScoresWidget
-from opd_widgets.widgets._wire_live import EditedEntries
+from opd_widgets.widgets.live.requests import EditRequests
+from opd_widgets.widgets.live.scoring import LiveScoring, Progress
+from opd_widgets.widgets.live.wire import EditedEntries
 
 if TYPE_CHECKING:
     from opd_widgets.models.protocol import Model

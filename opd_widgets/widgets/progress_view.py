@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 
 from opd_widgets.widgets._base import OpdWidget, bundle
-from opd_widgets.widgets._coalesced import Coalesced
 from opd_widgets.widgets._rpc import Rpc
-from opd_widgets.widgets._running import RunningDiagnosis
+from opd_widgets.widgets.running.coalesced import Coalesced
+from opd_widgets.widgets.running.run import RunningDiagnosis
 
 if TYPE_CHECKING:
     from opd_widgets.data.question import Question

@@ -8,7 +8,7 @@ import traitlets
 
 from opd_widgets.widgets._base import bundle
 from opd_widgets.widgets._diagnosis_widget import DiagnosisWidget
-from opd_widgets.widgets._wire_tree import wire_tree
+from opd_widgets.widgets.wire.tree import wire_tree
 
 if TYPE_CHECKING:
     from opd_widgets.diagnosis.result import Diagnosis

@@ -14,7 +14,7 @@ from opd_widgets.data.scores import Scores
 from opd_widgets.diagnosis.drawn import INCORRECT
 from opd_widgets.diagnosis.result import Diagnosis
 from opd_widgets.widgets._base import OpdWidget
-from opd_widgets.widgets._wire_places import initial_nodes
+from opd_widgets.widgets.wire.places import initial_nodes
 from tests.benchmarks.frontend_data import scored
 from tests.browser.small_png import write_small
 

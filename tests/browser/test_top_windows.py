@@ -16,7 +16,7 @@ from opd_widgets.data.scored import RolloutScores, TeacherScores
 from opd_widgets.data.scores import Scores
 from opd_widgets.data.topk import TopK
 from opd_widgets.data.track import LogprobTrack
-from opd_widgets.widgets._top_windows import WITH_SCORES, columns_sent, top_bytes
+from opd_widgets.widgets.wire.top_windows import WITH_SCORES, columns_sent, top_bytes
 from tests.browser import seen
 from tests.browser.jupyter import run_all
 from tests.browser.kernel import ask, notebook

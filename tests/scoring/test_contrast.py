@@ -11,8 +11,8 @@ import pytest
 import opd_widgets as opd
 from opd_widgets.errors import InvalidInputError, MissingSignalError
 from opd_widgets.scoring.summary import summarise
-from opd_widgets.widgets._top_windows import columns_sent
 from opd_widgets.widgets._traits import wire_scores
+from opd_widgets.widgets.wire.top_windows import columns_sent
 from tests import tiny
 from tests.same_scores import assert_same_scores
 

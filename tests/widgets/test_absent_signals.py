@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import opd_widgets as opd
-from opd_widgets.widgets._scale import signal_rows
+from opd_widgets.widgets.wire.scale import signal_rows
 from tests import tiny
 from tests.models.stub_server import ServedModel, serving
 

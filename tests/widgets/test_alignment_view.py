@@ -10,7 +10,7 @@ from traitlets import TraitError
 
 import opd_widgets as opd
 from opd_widgets.errors import InvalidInputError
-from opd_widgets.widgets import _wire_alignment as wire
+from opd_widgets.widgets.wire import alignment as wire
 from tests.diagnosis.marked import KINDS, marked
 from tests.diagnosis.toy_run import run
 

@@ -11,8 +11,8 @@ import pytest
 import opd_widgets as opd
 from opd_widgets.errors import InvalidInputError
 from opd_widgets.widgets._compare_table import common_groups, difference, regrouped
-from opd_widgets.widgets._scale import signal_rows
 from opd_widgets.widgets._traits import planes
+from opd_widgets.widgets.wire.scale import signal_rows
 
 ENGINE = opd.Provenance("vllm", "m", "float32", 1.0, "raw")
 INF = float("inf")

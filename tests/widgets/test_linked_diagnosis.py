@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import opd_widgets as opd
-from opd_widgets.widgets._wire_places import initial_nodes
 from opd_widgets.widgets.selection import NOTHING
+from opd_widgets.widgets.wire.places import initial_nodes
 from tests.diagnosis.toy_run import run
 
 

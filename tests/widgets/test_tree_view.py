@@ -13,7 +13,7 @@ from opd_widgets.diagnosis.policies.read_nodes import read_nodes
 from opd_widgets.diagnosis.result import Diagnosis
 from opd_widgets.diagnosis.tables.verdict import VERDICTS
 from opd_widgets.errors import InvalidInputError
-from opd_widgets.widgets._wire_tree import ENDINGS, tokens_along
+from opd_widgets.widgets.wire.tree import ENDINGS, tokens_along
 from tests.diagnosis.toy_evidence import drawn, two_tokens
 from tests.diagnosis.toy_run import run
 

@@ -35,20 +35,6 @@ export function aggregate(values: ArrayLike<number>, from: number, to: number, h
   return how === "sum" ? sum : sum / (to - from);
 }
 
-export function cellValues(
-  values: ArrayLike<number>,
-  starts: readonly number[],
-  length: number,
-  how: Aggregate,
-): Float64Array {
-  const out = new Float64Array(starts.length);
-  for (let i = 0; i < starts.length; i++) {
-    const [from, to] = tokensOf(starts, i, length);
-    out[i] = aggregate(values, from, to, how);
-  }
-  return out;
-}
-
 /** Whether no token of a cell is the student's own. */
 export function cellMasked(mask: ArrayLike<number>, from: number, to: number): boolean {
   for (let i = from; i < to; i++) if (mask[i] !== 0) return false;

@@ -1,7 +1,7 @@
 /**
  * What the AlignmentView is given beside the places: what the diagnosis found at each node, for each candidate and each teacher.
  *
- * Python's half is `opd_widgets/widgets/_wire_alignment.py`. Names are those of the columns of `Diagnosis.nodes`, `Diagnosis.candidates`
+ * Python's half is `opd_widgets/widgets/wire/alignment.py`. Names are those of the columns of `Diagnosis.nodes`, `Diagnosis.candidates`
  * and `Diagnosis.summary()`. M nodes and C candidates are those of all questions, one question after the other; T teachers.
  */
 

@@ -1,7 +1,7 @@
 /**
  * What every view of a diagnosis is given: its questions, rollouts and nodes, by which a selection is named.
  *
- * Python's half is `opd_widgets/widgets/_wire_places.py`.
+ * Python's half is `opd_widgets/widgets/wire/places.py`.
  */
 import type { Outcome } from "./contract";
 

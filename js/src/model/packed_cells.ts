@@ -1,4 +1,4 @@
-/** Rollouts' cells from the numbers they travel as. Python's half is `opd_widgets/widgets/_cell_table.py`. */
+/** Rollouts' cells from the numbers they travel as. Python's half is `opd_widgets/widgets/wire/cell_table.py`. */
 import { CodecError, uint16, uint32 } from "./codec";
 import type { Cells, PackedCells, RolloutMeta, WireMeta, WireRollout } from "./contract";
 

@@ -1,4 +1,4 @@
-/** The shape of what Python sends of a running diagnosis. Python's half is `opd_widgets/widgets/_standing.py`. */
+/** The shape of what Python sends of a running diagnosis. Python's half is `opd_widgets/widgets/running/standing.py`. */
 
 export type RunState = "waiting" | "running" | "stopping" | "stopped" | "done" | "failed";
 export type RunPhase = "probe" | "initial" | "held out" | "nodes" | "targeted" | "end";

@@ -1,9 +1,9 @@
 /**
  * What a view of generation trees is given beside `places`. Questions, teachers and texts are there, in the same order.
  *
- * Python's half is `opd_widgets/widgets/_wire_tree.py`.
+ * Python's half is `opd_widgets/widgets/wire/tree.py`.
  */
-import type { Visits } from "../core/tree_question";
+import type { Visits } from "../core/tree/question";
 import type { DiagnosisSelection } from "./diagnosis_contract";
 
 export interface TreeQuestionMeta {

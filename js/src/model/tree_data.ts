@@ -1,5 +1,5 @@
 /** The trees of a diagnosis, each decoded when it is first looked at. */
-import { ENDINGS, QuestionTree, type TreeArrays } from "../core/tree_question";
+import { ENDINGS, QuestionTree, type TreeArrays } from "../core/tree/question";
 import { CodecError, float32, int32, uint8, uint16, uint32 } from "./codec";
 import type { TreeQuestionMeta, TreeQuestionTrait, TreeTrait } from "./tree_contract";
 

@@ -2,7 +2,7 @@
 import type { DiagnosisSelection } from "../model/diagnosis_contract";
 import type { Found, Places } from "../model/places";
 import { maker } from "./dom";
-import { type Choice, segmented } from "./segmented";
+import { teacherSwitch } from "./teacher_switch";
 
 export interface DiagnosisActions {
   select(change: Partial<DiagnosisSelection>): void;
@@ -56,27 +56,9 @@ export function questionSwitch(root: HTMLElement, actions: DiagnosisActions): Di
 }
 
 export function diagnosisTeacherSwitch(root: HTMLElement, actions: DiagnosisActions): DiagnosisView {
-  const life = new AbortController();
-  const control = segmented(root, {
-    label: "Teacher",
-    data: "data-teacher",
-    choose: (teacher) => actions.select({ teacher }),
-    signal: life.signal,
-  });
-  control.node.classList.add("opd-teacher-switch");
-  root.append(control.node);
+  const control = teacherSwitch(root, (teacher) => actions.select({ teacher }));
   return {
-    update({ places, teacher }) {
-      const choices = places.teachers.map((t, i): Choice => {
-        const key = i < 9 ? String(i + 1) : undefined;
-        return { value: t.name, label: t.name, title: t.description || undefined, key };
-      });
-      control.show(choices, places.teachers[teacher]?.name ?? "");
-      control.node.hidden = choices.length === 0;
-    },
-    destroy() {
-      life.abort();
-      control.node.remove();
-    },
+    update: ({ places, teacher }) => control.show(places.teachers, places.teachers[teacher]?.name ?? ""),
+    destroy: control.destroy,
   };
 }

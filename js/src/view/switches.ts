@@ -3,42 +3,21 @@ import type { SignalMeta } from "../model/contract";
 import { maker, setAttribute } from "./dom";
 import { type Choice, segmented } from "./segmented";
 import { type Actions, changed, type View, type ViewState } from "./state";
+import { teacherSwitch } from "./teacher_switch";
 
 /** Signals that stand in the bar when they are there; the rest is one menu away. */
 const MAIN = ["advantage", "reverse_kl", "forward_kl", "student_entropy", "entropy"];
 const MAIN_COUNT = 4;
 
-export function teacherSwitch(root: HTMLElement, actions: Actions): View {
-  const life = new AbortController();
-  const control = segmented(root, {
-    label: "Teacher",
-    data: "data-teacher",
-    choose: (teacher) => actions.select({ teacher }),
-    signal: life.signal,
-  });
-  control.node.classList.add("opd-teacher-switch");
-  root.append(control.node);
+export function scoresTeacherSwitch(root: HTMLElement, actions: Actions): View {
+  const control = teacherSwitch(root, (teacher) => actions.select({ teacher }));
   let last: ViewState | null = null;
   return {
     update(state) {
-      if (!changed(last, state, "data", "teacher")) return;
+      if (changed(last, state, "data", "teacher")) control.show(state.data.teachers, state.teacher);
       last = state;
-      const { data, teacher } = state;
-      const choices = data.teachers.map(
-        (t, i): Choice => ({
-          value: t.name,
-          label: t.name,
-          title: t.description,
-          key: i < 9 ? String(i + 1) : undefined,
-        }),
-      );
-      control.show(choices, teacher);
-      control.node.hidden = choices.length === 0;
     },
-    destroy() {
-      life.abort();
-      control.node.remove();
-    },
+    destroy: control.destroy,
   };
 }
 

@@ -2,8 +2,8 @@
 import type { AnyModel, AnyWidget } from "@anywidget/types";
 import type { AlignmentTrait } from "../model/alignment_contract";
 import { AlignmentData } from "../model/alignment_data";
-import type { AlignmentState } from "../view/alignment_state";
-import { alignmentView } from "../view/alignment_view";
+import { alignmentView } from "../view/alignment/alignment_view";
+import type { AlignmentState } from "../view/alignment/state";
 import { type DiagnosisPlace, diagnosisKind } from "./diagnosis_source";
 import { type AnyTraits, mount } from "./mount";
 

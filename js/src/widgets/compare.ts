@@ -1,7 +1,7 @@
 /** Teachers, rollouts or training steps side by side, on one scale. */
 import type { AnyWidget } from "@anywidget/types";
-import { compare } from "../view/compare";
-import type { Arrangement } from "../view/compare_state";
+import { compare } from "../view/compare/compare";
+import type { Arrangement } from "../view/compare/state";
 import { compareKind } from "./compare_source";
 import { mount } from "./mount";
 

@@ -1,14 +1,14 @@
 /** From a model's traits to what a comparison draws: one scale for everything in view, and checkpoints by step. */
 
 import type { AnyModel } from "@anywidget/types";
-import { beyond, type Counted, fittedLimit } from "../core/compare_scale";
-import { difference, track } from "../core/compare_track";
+import { beyond, type Counted, fittedLimit } from "../core/compare/scale";
+import { difference, track } from "../core/compare/track";
 import { isolated } from "../core/plain_text";
 import { float32 } from "../model/codec";
 import type { ScoresMeta, SignalMeta } from "../model/contract";
 import type { Dataset } from "../model/dataset";
 import { kept } from "../view/cache";
-import { type Arrangement, type CompareState, differenceName, type StepSeries } from "../view/compare_state";
+import { type Arrangement, type CompareState, differenceName, type StepSeries } from "../view/compare/state";
 import type { Selection, ViewState } from "../view/state";
 import type { AnyTraits, Kind, Source } from "./mount";
 import { scoresKind } from "./scores_source";

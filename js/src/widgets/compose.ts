@@ -4,8 +4,8 @@ import type { ExplorerTraits } from "../model/contract";
 import { announcer } from "../view/announce";
 import { maker } from "../view/dom";
 import { help, keysWith, MARKS, type Place } from "../view/help";
-import { keys } from "../view/keys";
 import type { Actions, View, ViewState } from "../view/state";
+import { keys } from "../view/text/keys";
 import { mount } from "./mount";
 import { scoresKind } from "./scores_source";
 

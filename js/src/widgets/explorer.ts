@@ -3,7 +3,7 @@ import type { AnyWidget } from "@anywidget/types";
 import { createContextSession } from "../model/context_session";
 import type { ExplorerTraits } from "../model/contract";
 import { createRpc } from "../model/rpc";
-import { explorer } from "../view/explorer";
+import { explorer } from "../view/explorer/explorer";
 import { channel } from "./channel";
 import { mount } from "./mount";
 import { scoresKind } from "./scores_source";

@@ -5,8 +5,8 @@ import type { ProgressSelection, ProgressTrait } from "../model/progress_contrac
 import { createRpc } from "../model/rpc";
 import { createRunCommands } from "../model/run_commands";
 import type { SharedSelection } from "../model/shared_selection";
-import type { ProgressState } from "../view/progress_state";
-import { progressView } from "../view/progress_view";
+import { progressView } from "../view/progress/progress_view";
+import type { ProgressState } from "../view/progress/state";
 import { channel } from "./channel";
 import { type AnyTraits, type Kind, mount, type Source } from "./mount";
 

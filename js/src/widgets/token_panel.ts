@@ -1,5 +1,5 @@
 /** The selected token alone. */
-import { tokenPanel } from "../view/token_panel";
+import { tokenPanel } from "../view/explorer/token_panel";
 import { compose } from "./compose";
 
 export default compose("opd-token-panel", [tokenPanel], []);

@@ -1,12 +1,12 @@
 /** From a model's traits to a place in a generation tree, and from a row of it to a place that all views of the diagnosis know. */
 import type { AnyModel } from "@anywidget/types";
-import type { QuestionTree } from "../core/tree_question";
+import type { QuestionTree } from "../core/tree/question";
 import type { PlacesTrait } from "../model/diagnosis_contract";
 import { Places } from "../model/places";
 import type { SharedSelection } from "../model/shared_selection";
 import type { TreeSelection, TreeTrait } from "../model/tree_contract";
 import { TreeData } from "../model/tree_data";
-import type { TreeChange, TreeState } from "../view/tree_state";
+import type { TreeChange, TreeState } from "../view/tree/state";
 import type { AnyTraits, Kind, Source } from "./mount";
 import { sharedPlace } from "./shared_place";
 

@@ -1,0 +1,51 @@
+/** Where a scale ends that is fitted here: to differences, or to what one rollout shows. The rule is Python's (`widgets/wire/scale.py`). */
+
+/** One outlier must not turn all the rest pale; what lies beyond takes the end's colour. */
+const SHARE = 0.99;
+const STEPS = [1, 1.5, 2, 3, 5, 7.5, 10];
+/** Of more values than this, every so many-th is looked at. */
+const MOST = 1 << 16;
+
+/** The next round number: 1, 1.5, 2, 3, 5, 7.5 times a power of ten. */
+export function roundUp(value: number, least: number): number {
+  const above = Math.max(value, least);
+  const power = 10 ** Math.floor(Math.log10(above));
+  return Number(((STEPS.find((step) => step * power >= above * (1 - 1e-9)) ?? 10) * power).toPrecision(12));
+}
+
+export interface Counted {
+  values: ArrayLike<number>;
+  /** 0: not counted. */
+  mask: ArrayLike<number>;
+}
+
+/** The end of a scale over all finite counted values; 1 where there is none. */
+export function fittedLimit(parts: readonly Counted[], least = 1e-6): number {
+  const total = parts.reduce((sum, { values }) => sum + values.length, 0);
+  const stride = Math.max(1, Math.ceil(total / MOST));
+  const sizes = new Float64Array(Math.ceil(total / stride) + parts.length);
+  let count = 0;
+  for (const { values, mask } of parts) {
+    for (let i = 0; i < values.length; i += stride)
+      if (mask[i] !== 0 && Number.isFinite(values[i])) sizes[count++] = Math.abs(values[i]);
+  }
+  if (count === 0) return 1;
+  const sorted = sizes.subarray(0, count).sort();
+  const at = SHARE * (count - 1);
+  const low = Math.floor(at);
+  const value = sorted[low] + (at - low) * (sorted[Math.min(count - 1, low + 1)] - sorted[low]);
+  return roundUp(value, least);
+}
+
+/** Whether some counted value lies beyond the ends. */
+export function beyond(parts: readonly Counted[], limit: number): { below: boolean; above: boolean } {
+  const out = { below: false, above: false };
+  for (const { values, mask } of parts) {
+    for (let i = 0; i < values.length; i++) {
+      if (mask[i] === 0) continue;
+      if (values[i] < -limit) out.below = true;
+      else if (values[i] > limit) out.above = true;
+    }
+  }
+  return out;
+}

@@ -1,0 +1,108 @@
+/** The keyboard of the AlignmentView, and what its help panel says. */
+import { jump } from "../../core/extremes";
+import { onKeys } from "../keyboard";
+import { type AlignmentActions, type AlignmentState, alignments } from "./state";
+
+export const ALIGNMENT_KEYS: [string, string][] = [
+  ["1 – 9", "teacher"],
+  ["v, Shift+V", "next, previous node with an alignment"],
+  ["n p", "next largest |alignment|, back to the larger"],
+  ["← →", "previous, next token"],
+  ["Home End", "first, last token"],
+  ["f", "find in the text; Enter the next, Esc back"],
+  ["g", "go to a token by its number"],
+  ["j k", "next, previous rollout; ↓ ↑ in the list"],
+  ["] [", "next, previous question"],
+  ["?", "this panel; Esc closes it"],
+  ["click, drag", "select a token, scrub; Shift+drag selects text"],
+];
+
+export const ALIGNMENT_MARKS: [string, string, string][] = [
+  ["opd-v-p8", "12", "blue, bar above: along the ideal gradient"],
+  ["opd-v-n8", "12", "orange, bar below: against it"],
+  ["opd-v-p8 opd-a-open", "12", "striped: the interval holds 0, the sign is not settled"],
+  ["opd-a-silent", "12", "dotted ground: no signal, no outcome differs or nothing to compare"],
+  ["opd-a-outside", "12", "dashed frame: points outside the support"],
+  ["opd-a-few", "12", "underlined: not enough visits"],
+  ["opd-a-unscored", "12", "grey: never scored, not a node"],
+];
+
+function step(state: AlignmentState, by: number, actions: AlignmentActions): void {
+  const record = state.place.rollouts[Math.max(0, Math.min(state.place.rollouts.length - 1, state.shown + by))];
+  if (record) actions.select({ rollout: state.places.rolloutId(state.place, record) });
+}
+
+/** The next token with an alignment to average; it stays where there is none. */
+function nextScored(state: AlignmentState, way: 1 | -1): number {
+  const values = state.record ? alignments(state, state.record) : new Float32Array(0);
+  const from = state.token < 0 && way < 0 ? values.length : state.token;
+  for (let i = from + way; i >= 0 && i < values.length; i += way) if (!Number.isNaN(values[i])) return i;
+  return state.token;
+}
+
+function largest(state: AlignmentState, way: 1 | -1): number {
+  return state.record ? jump(alignments(state, state.record).map(Math.abs), state.token, way) : -1;
+}
+
+function action(
+  event: KeyboardEvent,
+  state: AlignmentState,
+  actions: AlignmentActions,
+  { help, enter }: Pick<AlignmentKeyTargets, "help" | "enter">,
+): (() => void) | null {
+  const { places, record } = state;
+  const inList = (event.target as Element).closest(".opd-list") !== null;
+  const length = record?.length ?? 0;
+  const go = (token: number) => (): void => actions.select({ token });
+  const beside = (by: number) =>
+    go(Math.max(0, Math.min(length - 1, state.token < 0 ? (by > 0 ? 0 : length - 1) : state.token + by)));
+  const question = (by: number) => (): void => {
+    const next = places.questions[state.question + by];
+    if (next) actions.select({ question: next.id });
+  };
+  const rollout = (by: number) => (): void => step(state, by, actions);
+  if (/^[1-9]$/.test(event.key)) {
+    const teacher = places.teachers[Number(event.key) - 1];
+    return teacher ? () => actions.select({ teacher: teacher.name }) : null;
+  }
+  const map: Record<string, (() => void) | undefined> = {
+    ArrowRight: beside(1),
+    ArrowLeft: beside(-1),
+    Home: inList ? rollout(-1e9) : go(0),
+    End: inList ? rollout(1e9) : go(length - 1),
+    ArrowDown: inList ? rollout(1) : undefined,
+    ArrowUp: inList ? rollout(-1) : undefined,
+    v: () => actions.select({ token: nextScored(state, 1) }),
+    V: () => actions.select({ token: nextScored(state, -1) }),
+    n: () => actions.select({ token: largest(state, 1) }),
+    p: () => actions.select({ token: largest(state, -1) }),
+    j: rollout(1),
+    k: rollout(-1),
+    "]": question(1),
+    "[": question(-1),
+    f: () => enter(".opd-text-find"),
+    g: () => enter(".opd-goto"),
+    "?": () => help(),
+    Escape: () => help(false),
+  };
+  return map[event.key] ?? null;
+}
+
+export interface AlignmentKeyTargets {
+  state(): AlignmentState | null;
+  actions: AlignmentActions;
+  help(open?: boolean): void;
+  /** Puts the cursor into a field. */
+  enter(field: string): void;
+}
+
+export function alignmentKeys(root: HTMLElement, targets: AlignmentKeyTargets, signal: AbortSignal): void {
+  onKeys(
+    root,
+    (event) => {
+      const state = targets.state();
+      return state && action(event, state, targets.actions, targets);
+    },
+    signal,
+  );
+}

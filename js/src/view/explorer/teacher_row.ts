@@ -1,0 +1,25 @@
+/** What one teacher's row comes to, from the whole rollout. */
+
+import { formatShort, plural } from "../../core/format";
+import { isolated } from "../../core/plain_text";
+import { setAttribute, setText } from "../dom";
+import type { ViewState } from "../state";
+import type { CellRow } from "../text/cell_row";
+
+export function sayFigures({ node, teacher, figures: [mean, sum] }: CellRow, state: ViewState): void {
+  node.toggleAttribute("data-none", state.data.values(state.rollout, state.signal, teacher) === null);
+  const figures = state.data.stats(state.rollout, state.signal, teacher);
+  const signed = state.scale.scale === "diverging";
+  const infinite = figures.below + figures.above;
+  setText(mean, Number.isNaN(figures.mean) ? "–" : formatShort(figures.mean, { signed }));
+  // A sum of ranks or of shares means nothing.
+  const adds = state.scale.aggregate === "sum";
+  setText(
+    sum,
+    !adds || Number.isNaN(figures.sum) ? "–" : formatShort(figures.sum, { signed, digits: 1 }) + (infinite ? "*" : ""),
+  );
+  const aside = infinite ? `; beside ${figures.below} of −∞ and ${figures.above} of +∞` : "";
+  setAttribute(node, "aria-label", `${isolated(teacher)}: mean ${mean.textContent}, sum ${sum.textContent}${aside}`);
+  const grouped = state.data.groups(state.rollout, state.signal, teacher) !== null;
+  setAttribute(sum, "title", `sum over ${plural(figures.finite, grouped ? "group" : "token")}${aside}`);
+}

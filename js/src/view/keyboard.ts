@@ -1,0 +1,29 @@
+/** Keys work anywhere inside a widget except where text is typed. */
+import { isTyping } from "./dom";
+
+/** Calls what a key does; `action` returns null for a key that is not ours, which the host then has. */
+export function onKeys(
+  root: HTMLElement,
+  action: (event: KeyboardEvent) => (() => void) | null | undefined,
+  signal: AbortSignal,
+): void {
+  root.addEventListener(
+    "keydown",
+    (event) => {
+      const target = event.target as HTMLElement;
+      if (isTyping(target)) {
+        // The notebook must not take keys typed here for its own commands.
+        event.stopPropagation();
+        if (event.key === "Escape") target.blur();
+        return;
+      }
+      if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+      const act = action(event);
+      if (!act) return;
+      event.preventDefault();
+      event.stopPropagation();
+      act();
+    },
+    { signal },
+  );
+}

@@ -1,0 +1,1 @@
+"""Live scoring under edited contexts."""

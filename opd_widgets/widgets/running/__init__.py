@@ -1,0 +1,1 @@
+"""A diagnosis that runs in the background."""
