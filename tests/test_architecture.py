@@ -332,7 +332,7 @@ GOOD = {
     "js/src/core/scale.ts": 'import { clamp } from "./cell";',
     "js/src/view/strip.ts": 'import { scale } from "../core/scale";\n'
     'import type { Scores } from "../model/contract.ts";',
-    "js/src/view/tree/row.ts": 'import { h } from "../dom";\nimport { makeCell } from "../text/cell";\nimport "./panel";',
+    "js/src/view/tree/row.ts": 'import { h } from "../dom";\nimport { cell } from "../text/cell";\nimport "./panel";',
     "js/src/widgets/strip.ts": 'import css from "./strip.css";\nimport "../model/codec";',
     "tests/test_a.py": 'def f():\n    """' + "long\n" * 100 + '"""',
     "README.md": "see framework/work/main or https://example.org/tmp",

@@ -34,13 +34,7 @@ class Coalesced(Generic[Word]):
             if self._closed:
                 return
             self._next = [word]
-            wait = self._sent + self._interval - time.monotonic()
-            if wait <= 0:
-                self._pass_on()
-            elif self._timer is None:
-                self._timer = threading.Timer(wait, self._later)
-                self._timer.daemon = True
-                self._timer.start()
+            self._when_due()
 
     def flush(self) -> None:
         """Pass on what waits."""
@@ -58,7 +52,17 @@ class Coalesced(Generic[Word]):
     def _later(self) -> None:
         with self._lock:
             self._timer = None
+            if self._next:  # a timer that came late finds what it was set for said already, and newer words
+                self._when_due()
+
+    def _when_due(self) -> None:
+        wait = self._sent + self._interval - time.monotonic()
+        if wait <= 0:
             self._pass_on()
+        elif self._timer is None:
+            self._timer = threading.Timer(wait, self._later)
+            self._timer.daemon = True
+            self._timer.start()
 
     def _pass_on(self) -> None:
         if self._next and not self._closed:
