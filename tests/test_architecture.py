@@ -61,6 +61,8 @@ JS_IMPORT = re.compile(
 )
 # Spelled with a class of one letter, so that this file does not hold what it looks for.
 UNFINISHED = re.compile(r"\bTOD[O]\b|\bFIXM[E]\b|\bNotImplemented[E]rror\b")
+# What only a page has: numbers and data are worked out without one.
+JS_DOM = re.compile(r"\bdocument\.|\bHTMLElement\b")
 HTML_SINK = re.compile(r"\b(?:inner|outer)HTM[L]\b|\binsertAdjacentHTM[L]\b|\bdocument\.writ[e]\b")
 MACHINE_PATH = re.compile(r"(?:^|[^\w.-])/(?:work|farm|root|tmp)/", re.MULTILINE)
 REGISTRY_HOST = re.compile(
@@ -211,6 +213,11 @@ def js_layers(checkout: Checkout) -> Iterator[str]:
             yield f"{name}: {layer} imports {target}"
 
 
+def js_no_dom(checkout: Checkout) -> Iterator[str]:
+    for layer in ("core", "model"):
+        yield from _without(JS_DOM, checkout.sources(".ts", under=f"js/src/{layer}/"))
+
+
 def js_wings(checkout: Checkout) -> Iterator[str]:
     """In `view`, what all use stands on top, and `text` beside the views that are made of it; no view knows another."""
     for name, text in checkout.sources(".ts", under="js/src/view/"):
@@ -265,6 +272,7 @@ RULES: list[Callable[[Checkout], Iterator[str]]] = [
     short_files,
     short_functions,
     js_layers,
+    js_no_dom,
     js_wings,
     no_html_from_data,
     nothing_unfinished,
@@ -308,6 +316,8 @@ BREACHES = [
     (js_layers, "js/src/model/a.ts", 'const w = await import("../widgets/explorer");'),
     (js_layers, "js/src/host/a.ts", 'import "../core/colour";'),
     (js_layers, "js/src/other/a.ts", ""),
+    (js_no_dom, "js/src/core/a.ts", "const width = document.body.clientWidth;"),
+    (js_no_dom, "js/src/model/a.ts", "export const of = (node: HTMLElement) => 1;"),
     (js_wings, "js/src/view/tree/a.ts", 'import { b } from "../explorer/b";'),
     (js_wings, "js/src/view/a.ts", 'import { b } from "./text/b";'),
     (js_wings, "js/src/view/text/a.ts", 'import type { B } from "../tree/b";'),
