@@ -6,6 +6,7 @@ only validates and enqueues, or cuts out what is there; heavy work belongs to th
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,8 @@ class Answer:
 
 
 Handler = Callable[..., Mapping[str, Any] | Answer]
+SUPERSEDED = {"superseded": True}  # nobody waits for the answer any more
+_REMEMBERED = 256  # requests given up before they came
 
 
 class Rpc:
@@ -34,25 +37,34 @@ class Rpc:
     Args:
         widget: an ipywidgets widget.
         methods: what may be asked, by name; called with the request's params as keywords.
-        cancel: called with the id of a request that the front end gave up.
+        cancel: called with the id of a request that the front end gave up; one still to come is not begun.
 
     """
 
     def __init__(self, widget: Any, methods: Mapping[str, Handler], cancel: Callable[[str], None]) -> None:
         self._widget, self._methods, self._cancel = widget, dict(methods), cancel
+        self._given_up: OrderedDict[str, None] = OrderedDict()
         widget.on_msg(self._receive)
 
     def _receive(self, _: object, content: object, __: object) -> None:
         if not isinstance(content, Mapping):
             return
         if content.get("kind") == "cancel":
-            self._cancel(str(content.get("id")))
+            self._give_up(str(content.get("id")))
         elif content.get("kind") == "request":
             answer, buffers = self._answer(content)
             self._widget.send(answer, list(buffers)) if buffers else self._widget.send(answer)
 
+    def _give_up(self, request_id: str) -> None:
+        self._given_up[request_id] = None
+        while len(self._given_up) > _REMEMBERED:
+            self._given_up.popitem(last=False)
+        self._cancel(request_id)
+
     def _answer(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], Sequence[bytes]]:
         head = {"kind": "response", "id": request.get("id")}
+        if str(request.get("id")) in self._given_up:
+            return {**head, "ok": True, "result": SUPERSEDED}, ()
         try:
             method = self._methods[str(request.get("method"))]
             found = method(request_id=str(request.get("id")), **request.get("params", {}))

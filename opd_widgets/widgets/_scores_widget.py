@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ from opd_widgets.widgets._base import OpdWidget
 from opd_widgets.widgets._rpc import Handler, Rpc
 from opd_widgets.widgets._traits import ScoresTrait, wire_scores
 from opd_widgets.widgets.live.levels import LiveLevels
-from opd_widgets.widgets.wire.top_windows import IN_PAGE, TopRequests, top_bytes
+from opd_widgets.widgets.wire.top_windows import IN_PAGE, top_bytes, top_methods
 
 NO_EDITS: dict[str, Any] = {"entries": [], "vocab": {}, "generation": 1}
 
@@ -32,7 +33,6 @@ class ScoresWidget(OpdWidget):
     """
 
     page_traits: ClassVar[tuple[str, ...]] = ("rollout", "token", "teacher", "signal")
-    generation = 0  # counts the scores shown; edits carry it, so that none lands on scores it was not made for
     scores = ScoresTrait().tag(sync=True)
     live: traitlets.Dict[str, Any] = traitlets.Dict(NO_EDITS)
     # what the front end has of `live`; see `LiveLevels`
@@ -52,13 +52,27 @@ class ScoresWidget(OpdWidget):
         traits.setdefault("teacher", next(iter(scores.teachers), ""))
         traits.setdefault("signal", _first_signal(scores))
         self._levels = LiveLevels()
+        self._counting = threading.Lock()
+        self._counted: Scores | None = None
+        self._generation = 0
         super().__init__(scores=scores, **traits)
-        self._tops = TopRequests(self)
         self._rpc = Rpc(self, self.rpc_methods(), self.give_up)
 
     def __repr__(self) -> str:
         """Say what is shown, in one line: this is what a reader of a saved notebook sees without the widget."""
         return f"{type(self).__name__}({self.scores!r})"
+
+    @property
+    def generation(self) -> int:
+        """The number of the scores shown: edits carry it, so that none lands on scores it was not made for.
+
+        Counted by what is there and not by assignments: one that is refused, or changes nothing, sends nothing.
+        """
+        with self._counting:
+            if self._counted is not self.scores:
+                self._counted = self.scores
+                self._generation += 1
+            return self._generation
 
     def place(self) -> dict[str, Any]:
         """Return what is selected here, by the names of `Selection`."""
@@ -93,11 +107,10 @@ class ScoresWidget(OpdWidget):
 
     def rpc_methods(self) -> dict[str, Handler]:
         """Return what the front end may ask, by name."""
-        return self._tops.methods
+        return top_methods(self)
 
     def give_up(self, request_id: str) -> None:
-        """Take back a request of the front end."""
-        self._tops.give_up(request_id)
+        """Take back a request of the front end that is being carried out."""
 
     def edited_version(self, teacher: str, rollout: int, version: int) -> TeacherScores | None:
         """Return what an edit shown in this version was made from; None where there is a newer one by now.
@@ -121,9 +134,8 @@ class ScoresWidget(OpdWidget):
                 not, the page says so.
 
         """
-        most = IN_PAGE if top_k is None else float("inf") if top_k else -1
         scores = wire_scores(
-            self.scores, self.editable(self.scores), self.generation, most_top=most, otherwise="left_out"
+            self.scores, self.editable(self.scores), self.generation, most_top=page_bytes(top_k), otherwise="left_out"
         )
         if top_k is None and scores["meta"]["top_source"] == "left_out":
             scores["meta"]["notes"].append(_left_out(self.scores))
@@ -146,11 +158,17 @@ class ScoresWidget(OpdWidget):
         if not isinstance(change["old"], Scores):
             return
         self.live = {**NO_EDITS, "generation": self.generation}
-        self.rollout = min(self.rollout, max(0, len(self.scores) - 1))
+        before, ids = change["old"].rollouts[self.rollout :][:1], [rollout.id for rollout in self.scores.rollouts]
+        here = [ids.index(rollout.id) for rollout in before if rollout.id in ids]
+        self.rollout = next(iter(here), min(self.rollout, max(0, len(ids) - 1)))
+        if self.token >= max((len(rollout) for rollout in self.scores.rollouts[self.rollout :][:1]), default=0):
+            self.token = -1
         if self.teacher not in self.scores.teachers:
             self.teacher = next(iter(self.scores.teachers), "")
         if self.signal not in _signals(self.scores):
             self.signal = _first_signal(self.scores)
+        if self.selection is not None:
+            self.go_to(self.selection.place)
 
     @traitlets.validate("rollout")
     def _check_rollout(self, proposal: dict[str, Any]) -> int:
@@ -184,6 +202,11 @@ class ScoresWidget(OpdWidget):
             )
             raise MissingSignalError(msg)
         return signal.name
+
+
+def page_bytes(top_k: bool | None) -> float:  # noqa: FBT001 - the choice a user made, passed on
+    """Return how many bytes of likeliest tokens a page may hold."""
+    return IN_PAGE if top_k is None else float("inf") if top_k else -1
 
 
 def _left_out(scores: Scores) -> str:

@@ -36,12 +36,6 @@ class ScoresTrait(traitlets.Instance):  # type: ignore[type-arg]
         super().__init__(Scores, **kwargs)
         self.tag(to_json=lambda value, widget: wire_scores(value, widget.editable(value), widget.generation))
 
-    def validate(self, obj: Any, value: Any) -> Any:
-        """Count every new run of scores, so that an edit of an older one is told from it."""
-        checked = super().validate(obj, value)
-        obj.generation += 1
-        return checked
-
 
 def planes(scores: Scores) -> list[tuple[str, str | None]]:
     """Return the row order of the value buffer: (signal, teacher), the student's own with None."""

@@ -18,7 +18,7 @@ from opd_widgets.scoring.panel import Options, Panel
 from opd_widgets.scoring.score import score
 from opd_widgets.widgets._base import bundle
 from opd_widgets.widgets._rpc import Handler
-from opd_widgets.widgets._scores_widget import ScoresWidget
+from opd_widgets.widgets._scores_widget import ScoresWidget, page_bytes
 from opd_widgets.widgets.live.requests import EditRequests
 from opd_widgets.widgets.live.scoring import LiveScoring, Progress
 from opd_widgets.widgets.live.wire import EditedEntries
@@ -77,7 +77,7 @@ class Explorer(ScoresWidget):
         self._publishing = threading.RLock()
         self._edits = EditedEntries()
         self._requests = EditRequests(self)
-        self._live = None if panel is None else LiveScoring(scores, panel, self._publish)
+        self._live = None if panel is None else LiveScoring(scores, panel, self._hear)
         state = "none" if panel is None else "idle"
         super().__init__(scores, job=asdict(Progress(state)), **traits)
 
@@ -128,7 +128,11 @@ class Explorer(ScoresWidget):
 
     def page_state(self, *, top_k: bool | None = None) -> dict[str, Any]:
         """Return the state of a page without Python: nobody scores there."""
-        return {**super().page_state(top_k=top_k), "job": asdict(Progress("none"))}
+        state = {**super().page_state(top_k=top_k), "job": asdict(Progress("none"))}
+        if self._live is None:
+            return state
+        edits = EditedEntries(page_bytes(top_k)).wire(self._live)  # with the likeliest tokens where the page has them
+        return {**state, "live": {**edits, "generation": self.generation}}
 
     def rpc_methods(self) -> dict[str, Handler]:
         """Return what the front end may ask, by name."""
@@ -136,7 +140,6 @@ class Explorer(ScoresWidget):
 
     def give_up(self, request_id: str) -> None:
         """Take back a request of the front end."""
-        super().give_up(request_id)
         self._requests.give_up(request_id)
 
     def edited_version(self, teacher: str, rollout: int, version: int) -> TeacherScores | None:
@@ -184,13 +187,18 @@ class Explorer(ScoresWidget):
         panel = replace(self._panel, options=Options.of(self.scores.settings))
         with self._publishing:
             self.live_scoring().close()
-            self._live = LiveScoring(self.scores, panel, self._publish)
+            self._live = LiveScoring(self.scores, panel, self._hear)
             self.job = asdict(Progress("idle"))
 
     def _rollout(self, index: int | None) -> int:
         index = self.rollout if index is None else index
         self.scores.item(index)
         return index % len(self.scores)
+
+    def _hear(self, live: LiveScoring, job: Job, progress: Progress) -> None:
+        with self._publishing:
+            if live is self._live and live.scores is self.scores and live.current(job):
+                self._publish(progress)
 
     def _publish(self, progress: Progress) -> None:
         """Send edits and progress, from the worker or from here; one at a time, so that the last word is the newest."""

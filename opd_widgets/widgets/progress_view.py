@@ -9,7 +9,7 @@ import traitlets
 
 from opd_widgets.widgets._base import OpdWidget, bundle
 from opd_widgets.widgets._rpc import Rpc
-from opd_widgets.widgets.running.coalesced import Coalesced
+from opd_widgets.widgets.running.paced import Paced
 from opd_widgets.widgets.running.run import RunningDiagnosis
 
 if TYPE_CHECKING:
@@ -76,10 +76,10 @@ class ProgressView(OpdWidget):
         budget: int,
         **arguments: Any,
     ) -> None:
-        self._words: Coalesced[Mapping[str, Any]] = Coalesced(self._publish)
+        self._words = Paced(self._publish)
         given = {**arguments, "verifier": verifier, "budget": budget}
         self._run = RunningDiagnosis(
-            {"questions": questions, "student": student, "teachers": teachers, **given}, self._words.say
+            {"questions": questions, "student": student, "teachers": teachers, **given}, self._words.tell
         )
         super().__init__(progress=dict(self._run.shown))
         self._rpc = Rpc(self, {"stop": self._asked_to_stop, "resume": self._asked_to_resume}, lambda _: None)
@@ -171,8 +171,8 @@ class ProgressView(OpdWidget):
             self.node = node if isinstance(node, int) else -1
             self.teacher = place.get("teacher") or ""
 
-    def _publish(self, shown: Mapping[str, Any]) -> None:
-        self.progress = dict(shown)
+    def _publish(self) -> None:
+        self.progress = dict(self._run.shown)
 
     def _asked_to_stop(self, **_: Any) -> Mapping[str, Any]:
         return {"stopping": self._run.stop()}

@@ -298,59 +298,6 @@ def test_an_older_edit_delivered_late_does_not_win(explorer):
     assert explorer.edited_scores().items[0].teachers["hinted"].context == "new"
 
 
-def test_an_edit_delivered_after_its_own_reset_does_not_come_back(explorer):
-    ask(explorer, "reset_context", teacher="hinted", rollout=0, view="v", sequence=2)
-    late = ask(explorer, "set_context", teacher="hinted", rollout=0, text="old", view="v", sequence=1)
-    assert late["result"] == {"superseded": True}
-    assert explorer.live["entries"] == []
-
-
-def test_rollouts_that_name_no_question_are_edited_one_by_one(lab):
-    rollouts = [
-        opd.Rollout(id=str(i), prompt_ids=r.prompt_ids, response_ids=r.response_ids, messages=r.messages)
-        for i, r in enumerate(lab[0][:2])
-    ]
-    explorer = opd.Explorer(opd.score(rollouts, lab[1], lab[2], progress=False), lab[1], lab[2])
-    jobs = [explorer.set_context("hinted", text, rollout=i) for i, text in enumerate(("one", "two"))]
-    assert all(job.wait(WAIT) for job in jobs)
-    assert [item.teachers["hinted"].context for item in explorer.edited_scores().items] == ["one", "two"]
-
-
-def test_a_request_given_up_before_it_arrives_does_nothing(explorer):
-    explorer._handle_custom_msg({"kind": "cancel", "id": "1"}, [])
-    assert ask(explorer, "set_context", teacher="hinted", rollout=0, text="x")["result"] == {"superseded": True}
-    assert explorer.live["entries"] == []
-
-
-def test_giving_up_an_old_request_leaves_a_newer_edit_alone(explorer):
-    ask(explorer, "set_context", teacher="hinted", rollout=0, text="first", view="v", sequence=1)
-    wait_idle(explorer)
-    job = explorer.set_context("hinted", "second", rollout=0)
-    explorer._handle_custom_msg({"kind": "cancel", "id": "1"}, [])
-    assert job.wait(WAIT)
-    assert job.error is None
-
-
-def test_a_reset_beats_a_result_on_its_way(explorer, monkeypatch):
-    """The worker is held between its last result and telling of it; the reset comes in between."""
-    reached, go_on = threading.Event(), threading.Event()
-    publish = explorer.live_scoring().publish
-
-    def held(progress):
-        if progress.state == "done":
-            reached.set()
-            go_on.wait(WAIT)
-        publish(progress)
-
-    monkeypatch.setattr(explorer.live_scoring(), "publish", held)
-    job = explorer.set_context("hinted", "slow", rollout=0)
-    assert reached.wait(WAIT)
-    explorer.reset_context("hinted", 0)
-    go_on.set()
-    assert job.wait(WAIT)
-    assert explorer.live["entries"] == []
-
-
 def test_tokens_that_are_not_the_students_set_no_scale(lab):
     base = lab[0][0]
     ids = np.append(base.response_ids, base.response_ids)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
 import opd_widgets as opd
-from opd_widgets.errors import InvalidInputError
+from opd_widgets.errors import Cancelled, InvalidInputError
 from tests import tiny
 
+WAIT = 20
 HINT = "think of 3 and of 4 and of 5 before you answer: "
 
 
@@ -84,7 +87,18 @@ def test_the_view_asks_for_it_and_it_changes_nothing_shown(explorer):
 
 
 def test_closing_the_view_stops_what_nobody_will_see(explorer, monkeypatch):
-    stopped = []
-    monkeypatch.setattr(explorer._live, "close", lambda: stopped.append(True))
+    reached, go_on = threading.Event(), threading.Event()
+    keep = explorer._live._keep
+
+    def held(*args, **kwargs):
+        reached.set()
+        go_on.wait(WAIT)
+        keep(*args, **kwargs)
+
+    monkeypatch.setattr(explorer._live, "_keep", held)
+    job = explorer.set_context("hinted", "slow", rollout=0)
+    assert reached.wait(WAIT)
     explorer.close()
-    assert stopped == [True]
+    go_on.set()
+    assert job.wait(WAIT)
+    assert isinstance(job.error, Cancelled)

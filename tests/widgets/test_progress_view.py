@@ -226,6 +226,22 @@ def test_it_says_something_ten_times_a_second_at_most_and_the_last_word_is_the_e
     assert heard[-1][1] == "done"
 
 
+@pytest.mark.parametrize("guard", [True, False], ids=["while it runs", "at every word"])
+def test_a_listener_may_stop_the_run(start, guard):
+    """Also from the timer's thread, and while the worker says something itself."""
+    view = start(batch_rows=4, rounds=24, budget=1000)
+
+    def enough(change):
+        if change["new"]["spent"] > 0 and (not guard or change["new"]["state"] == "running"):
+            view.stop()
+
+    view.observe(enough, "progress")
+    assert view._run.wait(WAIT)
+    assert view.wait(WAIT)
+    assert view._run.error is None
+    assert view.progress["state"] in {"stopped", "done"}
+
+
 def test_short_work_goes_between_two_batches(start):
     stops = Stops()
     view = start(checkpoint=stops)

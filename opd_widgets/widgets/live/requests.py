@@ -6,9 +6,12 @@ ones run beside it. So every edit carries the view it comes from and a number th
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
+
+from opd_widgets.widgets._rpc import SUPERSEDED
 
 if TYPE_CHECKING:
     from opd_widgets.data.scores import Scores
@@ -44,6 +47,8 @@ class EditRequests:
         self._newest: dict[tuple[str, str, str], int] = {}
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._given_up: OrderedDict[str, None] = OrderedDict()
+        # What is newest, and what was taken back, must not change between being looked up and the edit being queued.
+        self._lock = threading.Lock()
 
     @property
     def methods(self) -> dict[str, Handler]:
@@ -57,11 +62,12 @@ class EditRequests:
 
     def give_up(self, request_id: str) -> None:
         """Cancel the job of a request, or the request itself if it has not come yet."""
-        job = self._jobs.pop(request_id, None)
-        if job is not None:
-            job.cancel()
-        else:
-            _remember(self._given_up, request_id, None)
+        with self._lock:
+            job = self._jobs.pop(request_id, None)
+            if job is not None:
+                job.cancel()
+            else:
+                _remember(self._given_up, request_id, None)
 
     def _prepare(self, *, request_id: str, teacher: str, rollout: int, **_: Any) -> Mapping[str, Any]:
         del request_id
@@ -69,20 +75,19 @@ class EditRequests:
         return {}
 
     def _set(self, *, request_id: str, teacher: str, rollout: int, text: str, **sent: Any) -> Mapping[str, Any]:
-        if request_id in self._given_up:
-            del self._given_up[request_id]
-            return {"superseded": True}
-        if self._is_late(str(teacher), int(rollout), sent):
-            return {"superseded": True}
-        job, count = self._explorer.live_scoring().edit(str(teacher), int(rollout), str(text))
-        _remember(self._jobs, request_id, job)
+        with self._lock:
+            if request_id in self._given_up or self._is_late(str(teacher), int(rollout), sent):
+                return SUPERSEDED
+            job, count = self._explorer.live_scoring().edit(str(teacher), int(rollout), str(text))
+            _remember(self._jobs, request_id, job)
         return {"rollouts": count, "superseded": False}
 
     def _reset(self, *, request_id: str, teacher: str, rollout: int, **sent: Any) -> Mapping[str, Any]:
         del request_id
-        if self._is_late(str(teacher), int(rollout), sent):
-            return {"superseded": True}
-        self._explorer.reset_context(str(teacher), int(rollout))
+        with self._lock:
+            if self._is_late(str(teacher), int(rollout), sent):
+                return SUPERSEDED
+            self._explorer.reset_context(str(teacher), int(rollout))
         return {"superseded": False}
 
     def _is_late(self, teacher: str, rollout: int, sent: Mapping[str, Any]) -> bool:

@@ -48,13 +48,14 @@ class LiveScoring:
     Args:
         scores: what is being shown.
         panel: who scores.
-        publish: called with progress, at most ten times a second and at every end, in the worker's thread.
+        publish: called with this, the job and its progress, in the worker's thread, ten times a second at most and at
+            every end; what comes of a job that is no longer `current` is old news.
 
     """
 
     scores: Scores
     panel: Panel
-    publish: Callable[[Progress], None]
+    publish: Callable[[LiveScoring, Job, Progress], None]
     edited: dict[Edit, TeacherScores] = field(default_factory=dict)
     pieces: dict[int, Piece] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -88,9 +89,15 @@ class LiveScoring:
         indices = self._of_question(rollout)
         tasks = {i: make_task(self.scores.rollouts[i], panel, {teacher: text}) for i in indices}
         key = self.key(teacher, self.scores.rollouts[rollout].group)
-        job = WORKER.submit(key, lambda job: self._run(job, key, panel, tasks))
-        self._jobs = {**{k: j for k, j in self._jobs.items() if not j.ended}, key: job}
+        with self.lock:  # it may begin at once, and is asked whether it is current
+            job = WORKER.submit(key, lambda job: self._run(job, key, panel, tasks))
+            self._jobs = {**{k: j for k, j in self._jobs.items() if not j.ended}, key: job}
         return job, len(tasks)
+
+    def current(self, job: Job) -> bool:
+        """Return whether a job's edit stands: no newer one has come, and it was not reset."""
+        with self.lock:
+            return any(one is job for one in self._jobs.values())
 
     def prepare(self, teacher: str, rollout: int) -> Job:
         """Queue the reading of one rollout ahead of an edit: what an edit does not change is then known already.
@@ -116,14 +123,18 @@ class LiveScoring:
 
     def close(self) -> None:
         """Stop all jobs: what they would show is not shown any more."""
-        for key in [*self._jobs, *map(self._ahead, self.panel.teachers)]:
-            WORKER.cancel(key)
+        with self.lock:
+            for key in [*self._jobs, *map(self._ahead, self.panel.teachers)]:
+                WORKER.cancel(key)
+            self._jobs = {}
 
     def reset(self, teacher: str, rollout: int) -> None:
         """Forget the edits of one question and show the context it was first scored with."""
         self.scores.check_teacher(teacher)
         with self.lock:
-            self.cancel(teacher, self.scores.rollouts[rollout].group)
+            question = self.scores.rollouts[rollout].group
+            self.cancel(teacher, question)
+            self._jobs.pop(self.key(teacher, question), None)
             for index in self._of_question(rollout):
                 self.edited.pop((teacher, index), None)
                 self._before.pop((teacher, index), None)
@@ -153,7 +164,7 @@ class LiveScoring:
 
     def _run(self, job: Job, key: Key, panel: Panel, tasks: Mapping[int, Task]) -> None:
         _, teacher, question = key
-        steps = _Steps(self.publish, teacher, question, len(tasks))
+        steps = _Steps(lambda progress: self.publish(self, job, progress), teacher, question, len(tasks))
         order = list(tasks)
         try:
             steps.say("running", force=True)
@@ -168,8 +179,7 @@ class LiveScoring:
             steps.say("done", force=True)
         except Cancelled:
             self._drop_part((teacher, order[0]))
-            if WORKER.newest(key) in {None, job}:  # otherwise the newer edit speaks for itself
-                steps.say("cancelled", force=True)
+            steps.say("cancelled", force=True)
             raise
         except Exception as error:
             self._drop_part((teacher, order[0]))

@@ -19,9 +19,16 @@ PACE = 8 << 20  # bytes a second of an edit's values; the last word always goes 
 
 
 class EditedEntries:
-    """The edits of one view: an entry and a version each, made once."""
+    """The edits of one view: an entry and a version each, made once.
 
-    def __init__(self) -> None:
+    Args:
+        most_top: how many bytes the likeliest tokens of all scores may take to be among them; by default as many as
+            travel with the scores.
+
+    """
+
+    def __init__(self, most_top: float | None = None) -> None:
+        self._most_top = most_top
         self._known: dict[Edit, tuple[TeacherScores, dict[str, Any]]] = {}
         self._version = 0
         self._due = 0.0
@@ -40,7 +47,8 @@ class EditedEntries:
         if changed:
             every = {**live.scores.pieces, **pieces}
             table = PromptTable(every)
-            top_k = columns_sent(live.scores) if top_bytes(live.scores) <= WITH_SCORES else 0
+            most = WITH_SCORES if self._most_top is None else self._most_top
+            top_k = columns_sent(live.scores) if top_bytes(live.scores) <= most else 0
             for edit in changed:
                 self._version += 1
                 entry = _entry(live, edit, edited[edit], table, top_k)

@@ -31,7 +31,7 @@ class RunningDiagnosis:
 
     Args:
         given: the arguments of `diagnose`, by name.
-        hear: called with what there is to show, from several threads.
+        hear: called when there is something new to show, from several threads, without any lock held.
 
     Raises:
         InvalidInputError: as `diagnose` does.
@@ -39,7 +39,7 @@ class RunningDiagnosis:
 
     """
 
-    def __init__(self, given: Mapping[str, Any], hear: Callable[[Mapping[str, Any]], None]) -> None:
+    def __init__(self, given: Mapping[str, Any], hear: Callable[[], None]) -> None:
         self._users: Callable[[], None] = given.get("checkpoint", lambda: None)
         self._begin = setup(**{**given, "progress": False, "checkpoint": self._checkpoint})
         if not callable(self._users):
@@ -71,8 +71,9 @@ class RunningDiagnosis:
         with _STARTING, self._lock:
             self._check_free()
             self.error = None
-            self._say(state="waiting", message="")
+            self._note(state="waiting", message="")
             self._job = WORKER.submit(KEY, self._work)
+        self._tell()
 
     def stop(self) -> bool:
         """Ask it to stop after the batch in hand; return whether it was under way."""
@@ -81,8 +82,9 @@ class RunningDiagnosis:
             if job is None or job.ended or self.state not in {"waiting", "running", "stopping"}:
                 return False
             job.cancel()
-            self._say(state="stopping" if job.started else "stopped")
-            return True
+            self._note(state="stopping" if job.started else "stopped")
+        self._tell()
+        return True
 
     def close(self) -> None:
         """Stop, and show nothing any more."""
@@ -142,7 +144,8 @@ class RunningDiagnosis:
             self._job = job
             self._clock.start()
             if not job.cancelled:
-                self._say(state="running")
+                self._note(state="running")
+        self._tell()
         try:
             self._draw()
         except (Cancelled, KeyboardInterrupt):
@@ -177,10 +180,17 @@ class RunningDiagnosis:
             self._say(**found, **self._clock.read(found["spent"], int(self._begin.plan.budget)))
 
     def _say(self, **changes: Any) -> None:
+        self._note(**changes)
+        self._tell()
+
+    def _note(self, **changes: Any) -> None:
         with self._lock:
             self.shown = {**self.shown, **changes, "at": time.time()}
-            if not self._closed:
-                self._hear(self.shown)
+
+    def _tell(self) -> None:
+        """Let it be heard: outside the lock, for a listener may stop the run, or wait for another thread that does."""
+        if not self._closed:
+            self._hear()
 
 
 @dataclass(eq=False)

@@ -5,14 +5,14 @@ The front end's half is `js/src/model/top_windows.ts`.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from opd_widgets.data.tokens import display_cells
 from opd_widgets.errors import InvalidInputError
-from opd_widgets.widgets._rpc import Answer
+from opd_widgets.widgets._rpc import SUPERSEDED, Answer
 from opd_widgets.widgets.wire.buffers import floats, unsigned
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ WITH_SCORES = 8 << 20  # bytes
 # A page has nobody to ask, and a browser still opens this in seconds.
 IN_PAGE = 64 << 20  # bytes
 LONGEST = 4096  # tokens of one answer; the front end asks for less
-_REMEMBERED = 64  # requests given up before they came
 
 
 class View(Protocol):
@@ -49,42 +48,29 @@ class View(Protocol):
         """Return what an edit shown in this version was made from; None where there is a newer one by now."""
 
 
-class TopRequests:
-    """Answers `top_block` for a view of scores."""
+def top_methods(view: View) -> dict[str, Handler]:
+    """Return what answers `top_block` for a view of scores."""
+    return {"top_block": partial(_asked, view)}
 
-    def __init__(self, view: View) -> None:
-        self._view = view
-        self._given_up: OrderedDict[str, None] = OrderedDict()
 
-    @property
-    def methods(self) -> dict[str, Handler]:
-        """What may be asked, by name."""
-        return {"top_block": self._block}
-
-    def give_up(self, request_id: str) -> None:
-        """Do not begin a request that is still to come."""
-        self._given_up[request_id] = None
-        while len(self._given_up) > _REMEMBERED:
-            self._given_up.popitem(last=False)
-
-    def _block(
-        self, *, request_id: str, generation: int, teacher: str, rollout: int, version: int, start: int, stop: int
-    ) -> Answer:
-        view = self._view
-        scores = view.scores
-        if request_id in self._given_up or int(generation) != view.generation:
-            return Answer({"superseded": True})
-        item = scores.item(int(rollout))
-        scored = item.teachers[scores.check_teacher(str(teacher))] if teacher else None
-        if version:
-            scored = view.edited_version(str(teacher), int(rollout), int(version))
-            if scored is None:
-                return Answer({"superseded": True})
-        length = len(item.student)
-        if not 0 <= start < stop <= length or stop - start > LONGEST:
-            msg = f"found tokens {start} to {stop}, expected at most {LONGEST} of the {length} of rollout {rollout}"
-            raise InvalidInputError(msg)
-        return top_block(item, scored, slice(int(start), int(stop)), columns_sent(scores), scores)
+def _asked(
+    view: View, *, request_id: str, generation: int, teacher: str, rollout: int, version: int, start: int, stop: int
+) -> Answer:
+    del request_id
+    scores = view.scores
+    if int(generation) != view.generation:
+        return Answer(SUPERSEDED)
+    item = scores.item(int(rollout))
+    scored = item.teachers[scores.check_teacher(str(teacher))] if teacher else None
+    if version:
+        scored = view.edited_version(str(teacher), int(rollout), int(version))
+        if scored is None:
+            return Answer(SUPERSEDED)
+    length = len(item.student)
+    if not 0 <= start < stop <= length or stop - start > LONGEST:
+        msg = f"found tokens {start} to {stop}, expected at most {LONGEST} of the {length} of rollout {rollout}"
+        raise InvalidInputError(msg)
+    return top_block(item, scored, slice(int(start), int(stop)), columns_sent(scores), scores)
 
 
 def top_block(item: RolloutScores, scored: TeacherScores | None, tokens: slice, k: int, scores: Scores) -> Answer:
