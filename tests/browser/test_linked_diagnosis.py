@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+import opd_widgets as opd
 from tests.browser.jupyter import run_all
 from tests.browser.kernel import ask, notebook
 
-RUN = """import altair as alt
+# Scored and diagnosed in the test: the notebook needs no model.
+OPEN = """import altair as alt
 import opd_widgets as opd
 alt.JupyterChart.enable_offline()
-lab = opd.demo(questions=2, rollouts=3)
-result = opd.diagnose(lab.questions, lab.student, lab.teachers, verifier=lab.verifier, budget=3000, batch_rows=32,
-                      seed=0, progress=False)
-scores = result.along(opd.score(result.rollouts(), lab.student, lab.teachers, progress=False))"""
+result = opd.load_diagnosis({result!r})
+scores = opd.load({scores!r})"""
 LINK = """explorer, alignment, tree = opd.Explorer(scores), opd.AlignmentView(result), opd.TreeView(result)
 one, other = opd.Explorer(scores), opd.Explorer(scores)
 table = result.nodes[["question", "node", "teacher", "depth", "alignment"]]
@@ -84,10 +84,21 @@ class Linked:
         return place
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A diagnosis and the scores along it, on disk."""
+    folder = tmp_path_factory.mktemp("diagnosis")
+    lab = opd.demo(questions=2, rollouts=3)
+    given = {"verifier": lab.verifier, "budget": 3000, "batch_rows": 32, "seed": 0, "progress": False}
+    result = opd.diagnose(lab.questions, lab.student, lab.teachers, **given)
+    scores = result.along(opd.score(result.rollouts(), lab.student, lab.teachers, progress=False))
+    return {"result": str(result.save(folder / "result")), "scores": str(scores.save(folder / "scores"))}
+
+
 @pytest.fixture
-def linked(lab_page, tmp_path):
+def linked(lab_page, tmp_path, saved):
     shown = ["alignment", "tree", "chart", "one", "other"]
-    page, errors = lab_page(notebook(tmp_path / "diagnosis.ipynb", RUN, LINK, *shown))
+    page, errors = lab_page(notebook(tmp_path / "diagnosis.ipynb", OPEN.format(**saved), LINK, *shown))
     run_all(page)
     return Linked(page, errors)
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+import opd_widgets as opd
 from tests.browser.jupyter import run_all
 from tests.browser.kernel import ask, notebook
 
-MAKE = """import altair as alt
+# Scored in the test: the notebook needs no model.
+OPEN = """import altair as alt
 import opd_widgets as opd
 alt.JupyterChart.enable_offline()
-lab = opd.demo(questions=2, rollouts=3)
-scores = opd.score(lab.rollouts, lab.student, lab.teachers, progress=False)
-strip, panel = opd.TokenStrip(scores), opd.TokenPanel(scores)
+scores = opd.load({scores!r})"""
+MAKE = """strip, panel = opd.TokenStrip(scores), opd.TokenPanel(scores)
 apart = opd.TokenStrip(scores)
 frame = scores.to_pandas()
 frame = frame[(frame["rollout"] < 4) & (frame["teacher"] == "Teacher")]
@@ -26,9 +27,16 @@ selection = opd.link(strip, panel, chart)
 strip"""
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    lab = opd.demo(questions=2, rollouts=3)
+    scores = opd.score(lab.rollouts, lab.student, lab.teachers, progress=False)
+    return str(scores.save(tmp_path_factory.mktemp("linked") / "scores"))
+
+
 @pytest.fixture
-def linked(lab_page, tmp_path):
-    path = notebook(tmp_path / "linked.ipynb", MAKE, "panel", "apart", "chart")
+def linked(lab_page, tmp_path, saved):
+    path = notebook(tmp_path / "linked.ipynb", OPEN.format(scores=saved), MAKE, "panel", "apart", "chart")
     page, errors = lab_page(path)
     run_all(page)
     strips = page.locator(".opd-token-strip")
