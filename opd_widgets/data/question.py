@@ -35,6 +35,9 @@ class Question:
 
     def __post_init__(self) -> None:
         """Accept a plain string as the prompt; refuse a question with no text."""
+        if not isinstance(self.id, str):
+            msg = f"found an id of type {type(self.id).__name__} ({self.id!r}), expected a str that names the question"
+            raise InvalidInputError(msg)
         object.__setattr__(self, "messages", parse_messages(self.messages))
         if not any(message.content.strip() for message in self.messages):
             msg = f"question {self.id!r} has no text; expected at least one message with content"

@@ -69,6 +69,10 @@ class OpdWidget(anywidget.AnyWidget):
         del index
         return None
 
+    def responses(self) -> Mapping[str, bytes]:
+        """Return what tells rollouts of one id apart: their token ids' bytes, by id, where they are known."""
+        return {}
+
     def close(self) -> None:
         """Close the view; it leaves those it was linked with."""
         if self.selection is not None:

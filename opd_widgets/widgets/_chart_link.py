@@ -27,6 +27,8 @@ class ChartLink:
     def __init__(self, chart: alt.JupyterChart, say: Callable[[Mapping[str, Any]], None]) -> None:
         self.chart, self._say = chart, say
         self._heard: Any = None
+        self._parameters: Any = None
+        self._place: Mapping[str, Any] = {}
         self._listen()
         chart.observe(self._listen, "chart")
 
@@ -35,9 +37,11 @@ class ChartLink:
         self.chart.unobserve(self._listen, "chart")
         if self._heard is not None:
             self._heard.unobserve(self._selected)
+            self._parameters.unobserve(self._reset)
 
     def follow(self, place: Mapping[str, Any]) -> None:
         """Set the parameters that bear names of a place."""
+        self._place = place
         params = self.chart.params
         for name in params.trait_names():
             key = _ALSO.get(name, name)
@@ -50,8 +54,17 @@ class ChartLink:
         del change
         if self._heard is not None:
             self._heard.unobserve(self._selected)
-        self._heard = self.chart.selections
+            self._parameters.unobserve(self._reset)
+        self._heard, self._parameters = self.chart.selections, self.chart.params
         self._heard.observe(self._selected)
+        self._parameters.observe(self._reset)
+
+    def _reset(self, change: Mapping[str, Any]) -> None:
+        """Have a chart that is shown anew follow again: its front end begins with the values of its own spec."""
+        name = change["name"]
+        key = _ALSO.get(name, name)
+        if change["new"] in {"", -1} and self._place.get(key) is not None:
+            self.chart.params.set_trait(name, self._place[key])
 
     def _selected(self, change: Mapping[str, Any]) -> None:
         place = _place(_chosen(change["new"].value, self.chart.chart))

@@ -63,6 +63,13 @@ class DiagnosisWidget(OpdWidget):
         """Say what is shown, in one line: this is what a reader of a saved notebook sees without the widget."""
         return f"{type(self).__name__}({self.result!r})"
 
+    def responses(self) -> Mapping[str, bytes]:
+        """Return the token ids of the initial rollouts, by id."""
+        drawn = {
+            f"{one.question}/{i}": one.rollouts[i] for one in self.result.evidence for i in self._along[one.question]
+        }
+        return {name: np.asarray(rollout.ids, np.int32).tobytes() for name, rollout in drawn.items()}
+
     def place(self) -> dict[str, Any]:
         """Return what is selected here, by the names of `Selection`."""
         return {

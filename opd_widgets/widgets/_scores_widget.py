@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import numpy as np
 import traitlets
 
 from opd_widgets.data.scores import Scores, TeacherScores
@@ -104,6 +105,11 @@ class ScoresWidget(OpdWidget):
     def rollout_id(self, index: int) -> str | None:
         """Return the id of a rollout by its index, as `scores.to_pandas()` has it."""
         return self.scores.rollouts[index].id if 0 <= index < len(self.scores) else None
+
+    def responses(self) -> Mapping[str, bytes]:
+        """Return each rollout's token ids, by id."""
+        known = [(rollout.id, rollout.response_ids) for rollout in self.scores.rollouts]
+        return {name: ids.astype(np.int32).tobytes() for name, ids in known if ids is not None}
 
     def rpc_methods(self) -> dict[str, Handler]:
         """Return what the front end may ask, by name."""

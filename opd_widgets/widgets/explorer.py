@@ -216,6 +216,11 @@ def _made(rollouts: Sequence[Rollout], panel: Panel | None) -> Scores:
     """Score rollouts; without models, take the log-probabilities they came with."""
     if panel is not None:
         return score(rollouts, panel.student, panel.teachers, options=panel.options)
+    given: object = rollouts
+    if not isinstance(given, Sequence) or not all(isinstance(rollout, Rollout) for rollout in given):
+        kind = type(given).__name__
+        msg = f"found {kind}, expected opd.Scores, or a list of opd.Rollout as opd.read_rollouts(path) returns it"
+        raise InvalidInputError(msg)
     if not any(rollout.tracks for rollout in rollouts):
         msg = (
             "found rollouts alone and no log-probabilities with them, expected Explorer(rollouts, student, teachers), "

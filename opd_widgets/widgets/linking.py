@@ -45,7 +45,7 @@ def link(*views: OpdWidget | alt.JupyterChart) -> Selection:
         What they share; `selection.leave(view)` takes one out, `selection.views` are those in it.
 
     Raises:
-        InvalidInputError: none, or something that is no view.
+        InvalidInputError: none, or something that is no view, or views in which one id names different rollouts.
 
     """
     from altair import JupyterChart
@@ -96,6 +96,7 @@ class LinkedViews:
             return
         if view.selection is not None and view.selection is not self.selection:
             view.selection.leave(view)
+        self._check_same(view)
         place = self.selection.place
         own = {name: entry for name, entry in view.place().items() if place[name] is None and entry is not None}
         if any(place[name] is not None for name in _PLACE):
@@ -106,6 +107,22 @@ class LinkedViews:
         with self._quietly():
             view.go_to(self.selection.place)
         view.selection = self.selection
+
+    def _check_same(self, view: OpdWidget) -> None:
+        """Refuse views that call different rollouts by one id: they would show one beside the other as the same."""
+        mine = view.responses()
+        for other in self.views:
+            theirs = other.responses()
+            shared = mine.keys() & theirs.keys()
+            unlike = sorted(name for name in shared if mine[name] != theirs[name])
+            if unlike:
+                kinds = f"{type(other).__name__} and {type(view).__name__}"
+                msg = (
+                    f"found {len(unlike)} of {len(shared)} shared ids, such as {unlike[0]!r}, that name different "
+                    f"rollouts in {kinds}; views are linked by ids. To read a diagnosis beside its own rollouts, score "
+                    "those: opd.Explorer(opd.score(result.rollouts(), student, teachers), diagnosis=result)"
+                )
+                raise InvalidInputError(msg)
 
     def leave(self, view: OpdWidget | alt.JupyterChart) -> None:
         """Let a view go its own way, from where it is."""

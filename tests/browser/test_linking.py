@@ -24,6 +24,7 @@ marks = alt.Chart(frame, width=420, height=120).mark_square(size=120).encode(
     x="position:O", y="rollout:O", opacity=alt.condition(pick, alt.value(1), alt.value(0.5)))
 chart = alt.JupyterChart(marks.add_params(pick, teacher))
 selection = opd.link(strip, panel, chart)
+selection.select(teacher="Other style")
 strip"""
 
 

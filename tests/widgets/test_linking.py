@@ -10,6 +10,7 @@ import pytest
 from altair.utils.selection import IndexSelection, IntervalSelection, PointSelection
 
 import opd_widgets as opd
+from opd_widgets.errors import InvalidInputError
 
 
 @pytest.fixture(scope="module")
@@ -164,3 +165,27 @@ def test_a_charts_parameters_follow(scores):
     assert (chart.params.teacher, chart.params.token, chart.params.hue) == ("Self-1C", 5, "red")
     explorer.token = -1
     assert chart.params.token == -1
+
+
+def test_ids_that_name_different_rollouts_are_not_linked(scores):
+    lab = opd.demo(questions=2, rollouts=3)
+    drawn = {"verifier": lab.verifier, "budget": 1500, "seed": 0, "progress": False}
+    result = opd.diagnose(lab.questions, lab.student, lab.teachers, **drawn)
+    explorer = opd.Explorer(scores)
+    with pytest.raises(InvalidInputError, match=r"shared ids, such as .* different rollouts in Explorer and TreeView"):
+        opd.link(explorer, opd.TreeView(result))
+    own = opd.score(result.rollouts(), lab.student, lab.teachers, progress=False)
+    opd.link(opd.Explorer(own), opd.TreeView(result), opd.AlignmentView(result))
+
+
+def test_a_chart_that_is_shown_follows_again(scores):
+    strip = opd.TokenStrip(scores)
+    marks = alt.Chart(pd.DataFrame({"x": [1]})).mark_point().encode(x="x")
+    chart = alt.JupyterChart(
+        marks.add_params(alt.param(name="teacher", value=""), alt.param(name="position", value=-1.0))
+    )
+    strip.teacher, strip.token = "Self-1C", 2
+    opd.link(strip, chart)
+    for name, value in (("teacher", ""), ("position", -1.0)):  # what its front end begins with
+        chart.params.set_trait(name, value)
+    assert (getattr(chart.params, "teacher"), getattr(chart.params, "position")) == ("Self-1C", 2)  # noqa: B009

@@ -261,6 +261,7 @@ def test_what_is_shown_is_plain_json_and_says_what_the_result_says(start):
     line = np.frombuffer(shown["line"], "<f4").reshape(-1, 3)
     assert (np.diff(line[:, 0]) > 0).all()
     assert line[-1, 0] == shown["spent"]
+    summary = result.summary()
     nodes = result.nodes.assign(width=lambda row: row.alignment_high - row.alignment_low)
     for teacher in shown["teachers"]:
         its = nodes[nodes.teacher == teacher["name"]]
@@ -268,8 +269,11 @@ def test_what_is_shown_is_plain_json_and_says_what_the_result_says(start):
         assert teacher["scored"] == its.alignment.notna().sum()
         assert teacher["width"] == pytest.approx(its.width.median(), abs=0.1)  # of fewer draws
         counted = its[its.verdict == ""]
-        assert teacher["mean"] == pytest.approx(counted.alignment_mean.mean(), abs=0.05)
+        weights = counted.correct + counted.incorrect
+        assert teacher["mean"] == pytest.approx(np.average(counted.alignment_mean, weights=weights), abs=0.1)
         assert teacher["low"] <= teacher["mean"] <= teacher["high"]
+        row = summary.loc[(summary.teacher == teacher["name"]) & (summary.outcome == "all")].iloc[0]
+        assert row.mean_cosine_low - 0.1 <= teacher["mean"] <= row.mean_cosine_high + 0.1
     widest = shown["widest"][0]
     assert widest["high"] - widest["low"] >= shown["widest"][-1]["high"] - shown["widest"][-1]["low"]
     assert shown["held_out"]["rollouts"] == 9

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from opd_widgets.diagnosis.drawn import CORRECT, INCORRECT
 from opd_widgets.diagnosis.reading import Reading
+from opd_widgets.diagnosis.tables.bootstrap import resampled, totals
+from opd_widgets.diagnosis.tables.crossfit import through_nodes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,8 +35,9 @@ class TeacherBought:
         width: median width of the alignment's interval there; NaN without any.
         mean_width: mean width; where most nodes have two tokens, most intervals are 0 or 2 wide and their median is 0.
         mean: posterior mean of the cosine, over the nodes with an alignment that do not point outside the support, each
-            counted once (a summary weighs them by their rollouts); NaN without any.
-        low: lower end of its interval, of what the rollouts leave open alone.
+            as often as initial rollouts with a verdict pass it, as in a summary, which keeps those that count a node
+            out of its estimate besides; NaN without any.
+        low: lower end of its interval, over questions and posterior; with one question, over the posterior alone.
         high: upper end.
 
     """
@@ -105,7 +109,7 @@ class Bought:
             return cls((), np.nan, np.nan, ())
         widths = np.concatenate([(one.high - one.low)[one.known] for one in read])
         names = nodes[read[0].question].teachers
-        teachers = tuple(_teacher(index, name, read, settings.tails) for index, name in enumerate(names))
+        teachers = tuple(_teacher(index, name, read, settings) for index, name in enumerate(names))
         return cls(teachers, _median(widths), _mean(widths), _widest(read, names))
 
     @property
@@ -121,9 +125,10 @@ class Bought:
 
 @dataclass(frozen=True, eq=False)
 class _Read:
-    """A question's M nodes under T teachers, [M, T] each, `draws` [M, T, D]."""
+    """A question's M nodes under T teachers, [M, T] each, `draws` [M, T, D]; `passing` [M], the rollouts that count."""
 
     question: int
+    passing: NDArray[np.float64]
     draws: NDArray[np.float64]
     known: NDArray[np.bool_]
     sure: NDArray[np.bool_]
@@ -142,17 +147,15 @@ class _Read:
         if known.any():
             low[known], middle[known], high[known] = np.quantile(draws[known], (tails[0], 0.5, tails[1]), axis=-1)
         sure = known & (np.maximum(positive, 1 - positive) >= SURE)
-        return cls(question, draws, known, sure, known & ~reading.outside, low, middle, high)
+        evidence = reading.evidence
+        counted = evidence.initial & np.isin(evidence.outcome, (CORRECT, INCORRECT))
+        passes = through_nodes(evidence, counted)
+        return cls(question, passes, draws, known, sure, known & ~reading.outside, low, middle, high)
 
 
-def _teacher(index: int, name: str, read: list[_Read], tails: tuple[float, float]) -> TeacherBought:
+def _teacher(index: int, name: str, read: list[_Read], settings: DiagnosisSettings) -> TeacherBought:
     widths = np.concatenate([(one.high - one.low)[one.known[:, index], index] for one in read])
-    cosines = np.concatenate([one.draws[one.inside[:, index], index] for one in read])
-    mean = low = high = np.nan
-    if len(cosines):
-        of_draws = cosines.mean(axis=0)
-        mean = float(of_draws.mean())
-        low, high = (float(end) for end in np.quantile(of_draws, tails))
+    mean, low, high = _mean_cosine(index, read, settings)
     return TeacherBought(
         name=name,
         nodes=sum(len(one.known) for one in read),
@@ -164,6 +167,22 @@ def _teacher(index: int, name: str, read: list[_Read], tails: tuple[float, float
         low=low,
         high=high,
     )
+
+
+def _mean_cosine(index: int, read: list[_Read], settings: DiagnosisSettings) -> tuple[float, float, float]:
+    """Return the mean of a teacher's cosines and the ends of its interval; NaN where no node counts."""
+    inside = [one.inside[:, index] for one in read]
+    weight = np.array([one.passing[here].sum() for one, here in zip(read, inside, strict=True)])  # [Q]
+    if not weight.any():
+        return np.nan, np.nan, np.nan
+    sums = np.stack([one.passing[here] @ one.draws[here, index] for one, here in zip(read, inside, strict=True)])
+    mean = float(sums.sum(axis=0).mean() / weight.sum())
+    some = weight > 0
+    questions = int(some.sum())
+    times = np.ones((sums.shape[1], 1, 1)) if questions == 1 else resampled(questions, sums.shape[1], settings.seed)
+    spread = totals(times, sums[some]) / totals(times, weight[some, None])
+    low, high = np.quantile(spread, settings.tails)
+    return mean, float(low), float(high)
 
 
 def _median(widths: NDArray[np.float64]) -> float:

@@ -59,7 +59,7 @@ function table(root: HTMLElement) {
         head(
           "mean cosine",
           "opd-figure",
-          "over the nodes, each counted once; the summary weighs them by their rollouts",
+          "over the nodes, each as often as initial rollouts pass it; the summary keeps those rollouts out of its estimate besides",
         ),
         span,
       ),
