@@ -61,12 +61,12 @@ format: $(DEV_STAMP) ## Rewrite Python files in the house style
 test-js: $(NODE_STAMP)
 	cd js && npm test
 
-# Browser tests run one after another: each starts a kernel and a browser, and two cores hold no more.
 test-py: $(DEV_STAMP) $(SMOLLM_STAMP) build-js
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not browser and not server and not gpu"
 
+# A file's tests share what it takes long to make, and stay together.
 test-browser: $(DEV_STAMP) build-js
-	$(BIN)/python -m pytest -m "browser and not server and not gpu"
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "browser and not server and not gpu"
 
 test-notebooks: $(DEV_STAMP) build-js
 	$(BIN)/python -m pytest --nbmake notebooks

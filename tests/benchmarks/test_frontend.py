@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 from tests.benchmarks import frontend_data
 from tests.benchmarks.frontend_measure import changes_of_widget, measure, parts, signals_of
@@ -14,7 +13,6 @@ from tests.benchmarks.frontend_subjects import HOMES, SPANS, START, STRIP, WIDGE
 from tests.benchmarks.frontend_trace import Trace, own_time
 from tests.benchmarks.frontend_wire import SIGNALS, wire, with_signals
 from tests.benchmarks.sections import write_section
-from tests.browser.jupyter import CHROMIUM_ARGUMENTS, chromium_path
 
 TOKENS = 96
 
@@ -22,14 +20,6 @@ TOKENS = 96
 @pytest.fixture(scope="module")
 def scores():
     return frontend_data.scored(TOKENS, beside=16)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=chromium_path(), headless=True, args=CHROMIUM_ARGUMENTS)
-        yield chromium
-        chromium.close()
 
 
 def event(name, start, length, **more):

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from tests.browser.jupyter import (
-    CHROMIUM_ARGUMENTS,
     VIEWPORT,
     LabServer,
-    chromium_path,
     open_notebook,
     watch_errors,
 )
@@ -33,15 +31,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker("browser")
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Headless Chromium, one for all tests."""
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=chromium_path(), headless=True, args=CHROMIUM_ARGUMENTS)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture

@@ -74,7 +74,7 @@ def test_a_question_takes_a_string_and_needs_text():
     with pytest.raises(InvalidInputError, match="no text"):
         opd.Question("q", "  ")
     with pytest.raises(InvalidInputError, match="found an id of type int"):
-        opd.Question(1, "2+3?")  # type: ignore[arg-type]  # what it refuses
+        opd.Question(1, "2+3?")
 
 
 @pytest.mark.parametrize(
