@@ -119,15 +119,15 @@ describe("Compare", () => {
     expect(columns.length).toBeGreaterThan(1);
     expect(all(".opd-compare-column[data-current]").length).toBe(1);
     expect(all(".opd-compare-column .opd-strip").length).toBe(columns.length);
-    expect(all("[data-beside]").length).toBe(scores.meta.rollouts.filter((r) => r.question === question).length);
+    expect(all("[data-kept]").length).toBe(scores.meta.rollouts.filter((r) => r.question === question).length);
     const before = columns.length;
-    all('[data-beside][aria-pressed="true"]')[0].click();
+    all('[data-kept][aria-pressed="true"]')[0].click();
     await frame();
     expect(all(".opd-compare-column").length).toBe(before - 1);
     const other = scores.meta.rollouts.findIndex((r) => r.question !== question);
     model.set("rollout", other);
     await frame();
-    expect(all("[data-beside]").length).toBe(
+    expect(all("[data-kept]").length).toBe(
       scores.meta.rollouts.filter((r) => r.question === scores.meta.rollouts[other].question).length,
     );
   });

@@ -1,7 +1,7 @@
 /** The switches of a view of a diagnosis: which question, which teacher. */
 import type { DiagnosisSelection } from "../model/diagnosis_contract";
 import type { Found, Places } from "../model/places";
-import { maker } from "./dom";
+import { maker, setDisabled } from "./dom";
 import { teacherSwitch } from "./teacher_switch";
 
 export interface DiagnosisActions {
@@ -45,8 +45,8 @@ export function questionSwitch(root: HTMLElement, actions: DiagnosisActions): Di
       }
       last = state;
       menu.selectedIndex = state.question;
-      before.disabled = state.question <= 0;
-      after.disabled = state.question >= questions.length - 1;
+      setDisabled(before, state.question <= 0);
+      setDisabled(after, state.question >= questions.length - 1);
     },
     destroy() {
       life.abort();

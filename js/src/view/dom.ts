@@ -51,18 +51,28 @@ export function setAttribute(node: Element, name: string, given: string | null):
   else if (node.getAttribute(name) !== text) node.setAttribute(name, text);
 }
 
+/** Not `disabled`: the key focus would be lost with it. Who listens to its presses asks. */
+export const setDisabled = (button: Element, off: boolean): void => setAttribute(button, "aria-disabled", String(off));
+export const isDisabled = (button: Element): boolean => button.getAttribute("aria-disabled") === "true";
+
 /** An id that no other view in the page has; ARIA points by id. */
 export const uniqueId = (): string => `opd-${Math.random().toString(36).slice(2, 10)}`;
 
-/** Scrolls only the given box. scrollIntoView would move the whole notebook. */
-export function reveal(box: HTMLElement, node: HTMLElement, margin = 24): void {
-  const outer = box.getBoundingClientRect();
-  const inner = node.getBoundingClientRect();
-  if (outer.height === 0) return;
-  if (inner.top < outer.top + margin) box.scrollTop -= outer.top + margin - inner.top;
-  else if (inner.bottom > outer.bottom - margin) box.scrollTop += inner.bottom - outer.bottom + margin;
-  if (inner.left < outer.left + margin) box.scrollLeft -= outer.left + margin - inner.left;
-  else if (inner.right > outer.right - margin) box.scrollLeft += inner.right - outer.right + margin;
+/** The node with the key focus, in a page as in a shadow root. */
+export const focused = (node: Node): Element | null =>
+  (node.getRootNode() as Document | ShadowRoot).activeElement ?? null;
+
+/** The attribute that names a node which is made anew. */
+export const KEPT = "data-kept";
+
+/** Makes nodes of a box anew. The focus would fall to the page, and the keys with it: it goes to the node of the same name. */
+export function keepFocus(box: Element, draw: () => void): void {
+  const at = focused(box);
+  const name = at && box.contains(at) ? at.getAttribute(KEPT) : null;
+  draw();
+  if (name === null) return;
+  const next = [...box.querySelectorAll<HTMLElement>(`[${KEPT}]`)].find((node) => node.getAttribute(KEPT) === name);
+  next?.focus({ preventScroll: true });
 }
 
 /** Whether keys pressed there are text, and no commands. */

@@ -1,5 +1,5 @@
 /** The keys, on a panel that `?` opens inside the widget (a dialog on the page would lose its styles in some hosts). */
-import { maker } from "./dom";
+import { focused, isTyping, maker, setAttribute } from "./dom";
 
 /** What a view must have for a key to do something there. */
 export type Place = "text" | "rollouts" | "list" | "find" | "context";
@@ -66,22 +66,29 @@ export function help(
     },
     "?",
   );
-  const focused = (): HTMLElement | null => {
-    const { activeElement: node } = root.getRootNode() as Document | ShadowRoot;
-    return node && root.contains(node) ? (node as HTMLElement) : null;
-  };
   let from: HTMLElement = button;
   const toggle = (open = panel.hidden): void => {
     if (open === !panel.hidden) return;
-    const at = focused();
-    const inside = at !== null && panel.contains(at);
-    if (open) from = at ?? button;
+    const at = focused(root) as HTMLElement | null;
+    const inside = panel.contains(at);
+    if (open) from = at && root.contains(at) ? at : button;
     panel.hidden = !open;
-    button.setAttribute("aria-expanded", String(open));
+    setAttribute(button, "aria-expanded", String(open));
     // What has the focus goes away with the panel: it returns to where it was when the panel opened.
     if (!open && inside) (from.isConnected ? from : button).focus({ preventScroll: true });
   };
   button.addEventListener("click", () => toggle(), { signal });
+  root.addEventListener(
+    "keydown",
+    (event) => {
+      // While it is closed the key is the host's: a notebook leaves its cell with it.
+      if (event.key !== "Escape" || panel.hidden || isTyping(event.target as Element)) return;
+      event.preventDefault();
+      event.stopPropagation();
+      toggle(false);
+    },
+    { signal },
+  );
   close.addEventListener(
     "click",
     () => {

@@ -2,7 +2,7 @@
 
 import { formatNumber, formatProbability, formatShort } from "../../core/format";
 import { isolated } from "../../core/plain_text";
-import { maker } from "../dom";
+import { KEPT, maker } from "../dom";
 import { makeCell } from "../text/cell";
 import { shareWhisker } from "../whisker";
 import type { AlignmentState } from "./state";
@@ -77,7 +77,7 @@ export function candidateTable(
   const words = "Grey: not in the support, takes no part in the gradients.";
   const note = outside ? h("p", { class: "opd-quiet opd-a-note" }, words) : null;
   const label = all ? "show fewer" : `show all ${every.length}`;
-  const more = every.length > FEW ? h("button", { type: "button", class: "opd-link" }, label) : null;
+  const more = every.length > FEW ? h("button", { type: "button", class: "opd-link", [KEPT]: "all" }, label) : null;
   more?.addEventListener("click", toggle);
   return h("div", {}, table, note, more);
 }

@@ -7,7 +7,7 @@ import { formatNumber, formatShort } from "../../core/format";
 import { markClass } from "../../core/node_mark";
 import { isolated } from "../../core/plain_text";
 import { unit } from "../../core/simplex";
-import { type Maker, maker } from "../dom";
+import { KEPT, type Maker, maker } from "../dom";
 import { makeCell } from "../text/cell";
 import type { AlignmentActions, AlignmentState } from "./state";
 
@@ -81,8 +81,8 @@ export function gradientTable(
     const score = t < 0 ? null : data.score(row, t);
     const cosine = score?.verdict === "" ? formatShort(score.alignment, { signed: true }) : "–";
     const chip = score ? h("span", { class: `opd-chip ${score.verdict === "" ? markClass(score) : ""}` }, cosine) : "";
-    const choose =
-      t < 0 ? name : h("button", { type: "button", class: "opd-link opd-a-choose opd-clamp", title: name }, name);
+    const look = { type: "button", class: "opd-link opd-a-choose opd-clamp", title: name, [KEPT]: `teacher ${t}` };
+    const choose = t < 0 ? name : h("button", look, name);
     if (typeof choose !== "string") choose.addEventListener("click", () => actions.select({ teacher: name }));
     return h(
       "tr",

@@ -82,8 +82,7 @@ function action(
     "[": question(-1),
     f: () => enter(".opd-text-find"),
     g: () => enter(".opd-goto"),
-    "?": () => help(),
-    Escape: () => help(false),
+    "?": help,
   };
   return map[event.key] ?? null;
 }
@@ -91,7 +90,7 @@ function action(
 export interface AlignmentKeyTargets {
   state(): AlignmentState | null;
   actions: AlignmentActions;
-  help(open?: boolean): void;
+  help(): void;
   /** Puts the cursor into a field. */
   enter(field: string): void;
 }

@@ -1,6 +1,6 @@
 /** The selected node explains itself: its alignment, how sure that is, what it stands on, or why there is none. */
 import { standing } from "../../core/node_mark";
-import { type Maker, maker, setText } from "../dom";
+import { keepFocus, type Maker, maker, setText } from "../dom";
 import { heading } from "../segmented";
 import { makeCell } from "../text/cell";
 import { candidateTable } from "./candidates";
@@ -87,7 +87,7 @@ export function alignmentNode(root: HTMLElement, actions: AlignmentActions): Ali
       simplexFigure(root, state, row),
       gradientTable(root, state, row, actions),
     ];
-    body.replaceChildren(...parts.filter((part) => part !== null));
+    keepFocus(body, () => body.replaceChildren(...parts.filter((part) => part !== null)));
   }
 
   return {

@@ -1,6 +1,6 @@
 /** Which teachers are compared: the two whose difference is taken, in order, and which others are shown beside them. */
 
-import { maker, setAttribute } from "../dom";
+import { KEPT, keepFocus, maker, setAttribute } from "../dom";
 import type { CompareActions, CompareState, CompareView } from "./state";
 
 /** `names` with `name` at `at`; what stood there goes where it came from. */
@@ -36,7 +36,7 @@ export function comparePair(root: HTMLElement, actions: CompareActions): Compare
   function toggle(name: string, on: boolean): HTMLElement {
     const button = h(
       "button",
-      { type: "button", class: "opd-button opd-compare-toggle", "aria-pressed": String(on), "data-also": name },
+      { type: "button", class: "opd-button opd-compare-toggle", "aria-pressed": String(on), [KEPT]: name },
       h("bdi", {}, name),
     );
     button.addEventListener("click", () => {
@@ -63,12 +63,12 @@ export function comparePair(root: HTMLElement, actions: CompareActions): Compare
         menu.value = value ?? "";
       }
       const rest = names.filter((name) => name !== a && name !== b);
-      const had = (others.getRootNode() as Document | ShadowRoot).activeElement?.getAttribute("data-also");
-      others.replaceChildren(
-        ...(rest.length > 0 ? [h("span", { class: "opd-quiet" }, "also in rows")] : []),
-        ...rest.map((name) => toggle(name, state.compared.includes(name))),
+      keepFocus(others, () =>
+        others.replaceChildren(
+          ...(rest.length > 0 ? [h("span", { class: "opd-quiet" }, "also in rows")] : []),
+          ...rest.map((name) => toggle(name, state.compared.includes(name))),
+        ),
       );
-      if (had) [...others.querySelectorAll<HTMLElement>("[data-also]")].find((n) => n.dataset.also === had)?.focus();
       setAttribute(box, "hidden", names.length < 2 ? "" : null);
     },
     destroy() {

@@ -1,6 +1,6 @@
 /** Rollouts of one question side by side, correct beside incorrect, with the beginning they share. */
 import { type Prefix, prefixes, type Response } from "../../core/compare/prefix";
-import { type Maker, maker, setText } from "../dom";
+import { KEPT, keepFocus, type Maker, maker, setText } from "../dom";
 import { outcomeMark } from "../outcome";
 import { changed } from "../state";
 import { type Column, compareColumn } from "./column";
@@ -13,7 +13,7 @@ const MOST = 64;
 function chip(h: Maker, { data }: CompareState, rollout: number, pressed: boolean): HTMLButtonElement {
   const { outcome } = data.rollout(rollout);
   const name = `Show rollout ${rollout + 1}, ${outcome}`;
-  const attributes = { type: "button", class: "opd-button opd-compare-toggle", "data-beside": rollout, title: name };
+  const attributes = { type: "button", class: "opd-button opd-compare-toggle", [KEPT]: rollout, title: name };
   const button = h("button", { ...attributes, "aria-label": name, "aria-pressed": String(pressed) });
   button.append(outcomeMark(h, outcome), ` ${rollout + 1}`);
   return button;
@@ -43,7 +43,7 @@ export function compareRollouts(root: HTMLElement, actions: CompareActions): Com
   const key = keyLine(h);
   root.append(pick, more, key, grid);
   pick.addEventListener("click", (event) => {
-    const beside = (event.target as Element).closest("[data-beside]")?.getAttribute("data-beside");
+    const beside = (event.target as Element).closest(`[${KEPT}]`)?.getAttribute(KEPT);
     if (beside) toggle(Number(beside));
   });
   let last: CompareState | null = null;
@@ -64,9 +64,7 @@ export function compareRollouts(root: HTMLElement, actions: CompareActions): Com
 
   function chips(state: CompareState): void {
     const buttons = group.slice(0, MOST).map((i) => chip(h, state, i, shown.includes(i)));
-    const focused = (pick.getRootNode() as Document | ShadowRoot).activeElement?.getAttribute("data-beside");
-    pick.replaceChildren(...buttons);
-    if (focused) buttons.find((button) => button.dataset.beside === focused)?.focus();
+    keepFocus(pick, () => pick.replaceChildren(...buttons));
     const rest = group.length - buttons.length;
     const alone = group.length < 2 ? "the only rollout of its question: there is none to lay beside it" : "";
     more.hidden = rest === 0 && alone === "";
@@ -77,7 +75,7 @@ export function compareRollouts(root: HTMLElement, actions: CompareActions): Com
   function arrange(state: CompareState): void {
     for (const column of columns) if (!shown.includes(column.rollout)) column.destroy();
     const kept = new Map(columns.map((column) => [column.rollout, column]));
-    columns = shown.map((i) => (kept.get(i)?.node.isConnected ? kept.get(i)! : compareColumn(grid, actions, i, state)));
+    columns = shown.map((i) => kept.get(i) ?? compareColumn(grid, actions, i, state));
     for (const [at, { node }] of columns.entries())
       if (grid.children[at] !== node) grid.insertBefore(node, grid.children[at] ?? null);
     shared = prefixes(shown.map((i) => response(state, i)));

@@ -1,6 +1,6 @@
 /** Where a scale ends: fitted to all there is, pinned to what is in view, or typed. Nothing else moves it. */
 import type { SignalMeta } from "../../model/contract";
-import { maker, setAttribute, setText } from "../dom";
+import { focused, maker, setAttribute, setText } from "../dom";
 import { legend } from "../legend";
 import { type Choice, segmented } from "../segmented";
 import type { CompareActions, CompareState, CompareView } from "./state";
@@ -77,7 +77,7 @@ export function compareScale(
       control.show(CHOICES, asked.name in state.limits ? "this" : "all");
       setText(sign, asked.scale === "diverging" ? "±" : asked.scale === "log" ? "1 –" : "0 –");
       setAttribute(input, "aria-label", `End of the scale of ${asked.label}, ${asked.unit}`);
-      if ((input.getRootNode() as Document | ShadowRoot).activeElement !== input) input.value = String(asked.limit);
+      if (focused(input) !== input) input.value = String(asked.limit);
     },
     destroy() {
       life.abort();

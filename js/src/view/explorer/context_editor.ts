@@ -1,6 +1,6 @@
 /** The selected teacher's card: what it sees, and where there is a model, its context to change while the colours follow. */
 
-import { maker, setAttribute, setText } from "../dom";
+import { focused, maker, setAttribute, setText } from "../dom";
 import { fieldHeight } from "../field_height";
 import type { ContextPort, Place, View, ViewState } from "../state";
 import { contextHead } from "./context_head";
@@ -84,7 +84,7 @@ export function contextEditor(root: HTMLElement, port: ContextPort): View {
     reset.hidden = !editable || port.ended() || (!edited && draft.text === null);
     const here = `${state.rollout}\u0000${state.teacher}`;
     // While the reader types, the field is theirs.
-    if (here !== slot || draft.text !== null || input.ownerDocument.activeElement !== input) fill(state, draft.text);
+    if (here !== slot || draft.text !== null || focused(input) !== input) fill(state, draft.text);
     slot = here;
   }
 

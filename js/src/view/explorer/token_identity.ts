@@ -5,7 +5,7 @@ import { formatNumber, plural } from "../../core/format";
 import { groupOf } from "../../core/groups";
 import { isolated } from "../../core/plain_text";
 import type { Cells } from "../../model/contract";
-import type { Maker } from "../dom";
+import { KEPT, type Maker } from "../dom";
 import { selectedCell } from "../series";
 import type { Actions, ViewState } from "../state";
 import { makeCell } from "../text/cell";
@@ -75,7 +75,7 @@ export function cellParts(h: Maker, state: ViewState, actions: Actions): HTMLEle
     const number = formatNumber(values ? values[i] : Number.NaN, { signed: scale.scale === "diverging" });
     const part = h(
       "button",
-      { type: "button", class: "opd-button", "aria-pressed": String(i === state.token) },
+      { type: "button", class: "opd-button", "aria-pressed": String(i === state.token), [KEPT]: `part ${i}` },
       `${id === null ? i + 1 : `#${id}`}  ${number}`,
     );
     part.addEventListener("click", () => actions.select({ token: i }));

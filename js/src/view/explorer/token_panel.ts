@@ -1,6 +1,6 @@
 /** The selected token explains itself: what it is, what both sides thought likely, every value it has. */
 import { become } from "../become";
-import { maker, setText } from "../dom";
+import { keepFocus, maker, setText } from "../dom";
 import { heading } from "../segmented";
 import { type Actions, changed, type View, type ViewState } from "../state";
 import { cellParts, comparison, identity } from "./token_identity";
@@ -20,8 +20,10 @@ export function tokenPanel(root: HTMLElement, actions: Actions): View {
 
   function place(pieces: (HTMLElement | null)[]): void {
     const same = pieces.length === shown.length && pieces.every((piece, i) => (piece === null) === (shown[i] === null));
-    if (!same) body.replaceChildren(...pieces.filter((piece) => piece !== null));
-    else for (const [i, piece] of pieces.entries()) if (piece && piece !== shown[i]) shown[i]?.replaceWith(piece);
+    keepFocus(body, () => {
+      if (!same) body.replaceChildren(...pieces.filter((piece) => piece !== null));
+      else for (const [i, piece] of pieces.entries()) if (piece && piece !== shown[i]) shown[i]?.replaceWith(piece);
+    });
     shown = pieces;
   }
 

@@ -4,7 +4,7 @@ import { formatProbability } from "../../core/format";
 import { isolated } from "../../core/plain_text";
 import { rankOf, shortRows, type TopRow, unionRows } from "../../core/topk";
 import type { TopAnswer } from "../../model/top_windows";
-import { type Maker, maker } from "../dom";
+import { KEPT, type Maker, maker } from "../dom";
 import type { ViewState } from "../state";
 import { makeCell } from "../text/cell";
 
@@ -93,7 +93,7 @@ export function topTable(root: HTMLElement, all: boolean, toggle: () => void): (
     if (union.length > SHORT) {
       const button = h(
         "button",
-        { type: "button", class: "opd-link" },
+        { type: "button", class: "opd-link", [KEPT]: "all" },
         all ? "show fewer" : `show all ${union.length}`,
       );
       button.addEventListener("click", toggle);

@@ -1,7 +1,7 @@
 /** How far the run is, and the button that stops it or goes on with it. */
 import { count } from "../../core/duration";
 import type { ProgressTrait } from "../../model/progress_contract";
-import { maker, setAttribute, setText } from "../dom";
+import { maker, setAttribute, setDisabled, setText } from "../dom";
 import type { CommandPort, ProgressPart } from "./state";
 import { costWords, figures, stateWords } from "./words";
 
@@ -48,14 +48,13 @@ export function progressHead(root: HTMLElement, port: CommandPort): ProgressPart
     const command = port.now();
     offer = offered(run);
     const under = command.phase === "sent" || command.phase === "queued";
-    // Not `disabled`: the key focus would be lost with it.
     idle = run.state === "stopping" || (under && command.name === offer);
     button.hidden = offer === null;
     setText(
       button,
       idle && offer === "stop" ? "stopping" : command.phase === "lost" ? `${offer} again` : (offer ?? ""),
     );
-    setAttribute(button, "aria-disabled", String(idle));
+    setDisabled(button, idle);
     const said = answerWords(command);
     setText(answer, said);
     answer.hidden = !said || !run.live;

@@ -24,8 +24,7 @@ export function progressView(root: HTMLElement, actions: ProgressActions, port: 
   const life = new AbortController();
   const guide = help(root, life.signal, KEYS, []);
   box.append(guide.button, guide.panel);
-  const keys: Record<string, () => void> = { "?": () => guide.toggle(), Escape: () => guide.toggle(false) };
-  onKeys(root, ({ key }) => keys[key], life.signal);
+  onKeys(root, ({ key }) => (key === "?" ? guide.toggle : null), life.signal);
   const head = progressHead(box, port);
   const phases = progressPhases(box);
   const columns = h("div", { class: "opd-run-columns" });

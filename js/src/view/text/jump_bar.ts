@@ -2,7 +2,7 @@
 
 import { jump, rank } from "../../core/extremes";
 import { isolated } from "../../core/plain_text";
-import { maker, setText } from "../dom";
+import { isDisabled, maker, setDisabled, setText } from "../dom";
 import { selectedCell, series, sizes } from "../series";
 import type { Actions, View, ViewState } from "../state";
 import { hasVerdicts, nextVerdict, verdictTo } from "./verdicts";
@@ -34,25 +34,25 @@ export function jumpBar(root: HTMLElement, actions: Actions): JumpBar {
   const h = maker(root);
   const life = new AbortController();
   let last: ViewState | null = null;
-  const button = (key: string, label: string): HTMLButtonElement =>
+  const button = (key: string, label: string, title?: string): HTMLButtonElement =>
     h(
       "button",
-      { type: "button", class: "opd-button", "aria-keyshortcuts": key },
+      { type: "button", class: "opd-button", "aria-keyshortcuts": key, title },
       label,
       h("kbd", { class: "opd-key" }, key),
     );
   const back = button("p", "larger");
   const next = button("n", "next largest");
   const text = h("span", { class: "opd-quiet opd-jump-text" });
-  const verdict = button("v", "next verdict");
-  verdict.title = "the next token that a diagnosis has judged; Shift+V: the previous";
+  const verdict = button("v", "next verdict", "the next token that a diagnosis has judged; Shift+V: the previous");
   const bar = h("div", { class: "opd-jump" }, next, back, verdict);
   const line = h("div", { class: "opd-jump-line" }, bar, text);
   root.append(line);
-  back.addEventListener("click", () => last && jumpTo(last, -1, actions), { signal: life.signal });
-  next.addEventListener("click", () => last && jumpTo(last, 1, actions), { signal: life.signal });
-
-  verdict.addEventListener("click", () => last && verdictTo(last, 1, actions), { signal: life.signal });
+  const pressed = (node: HTMLElement, act: typeof jumpTo, way: 1 | -1): void =>
+    node.addEventListener("click", () => last && !isDisabled(node) && act(last, way, actions), { signal: life.signal });
+  pressed(back, jumpTo, -1);
+  pressed(next, jumpTo, 1);
+  pressed(verdict, verdictTo, 1);
 
   return {
     node: bar,
@@ -60,10 +60,10 @@ export function jumpBar(root: HTMLElement, actions: Actions): JumpBar {
       last = state;
       const cell = series(state).leader(selectedCell(state));
       const place = rank(sizes(state), cell);
-      next.disabled = place.count === 0 || place.rank === place.count - 1;
-      back.disabled = place.rank <= 0;
+      setDisabled(next, place.count === 0 || place.rank === place.count - 1);
+      setDisabled(back, place.rank <= 0);
       verdict.hidden = !hasVerdicts(state);
-      verdict.disabled = nextVerdict(state, 1) < 0;
+      setDisabled(verdict, nextVerdict(state, 1) < 0);
       const lacks = state.data.values(state.rollout, state.signal, state.teacher) === null;
       if (lacks) setText(text, `${isolated(state.teacher)} has no ${state.scale.label}`);
       else if (place.count === 0) setText(text, `no ${state.scale.label} above the noise here`);

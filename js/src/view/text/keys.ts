@@ -12,7 +12,7 @@ export interface KeyTargets {
   actions: Actions;
   /** Selects the rollout `step` rows on; absent where there is no list. */
   move?(step: number): void;
-  help?(open?: boolean): void;
+  help?(): void;
   edit?(): void;
   find?(): void;
   /** The text's own find box, and the field of positions; absent where there is no text. */
@@ -45,8 +45,7 @@ function action(event: KeyboardEvent, state: ViewState, targets: KeyTargets): ((
     k: move && (() => move(-1)),
     ArrowDown: inList ? move && (() => move(1)) : undefined,
     ArrowUp: inList ? move && (() => move(-1)) : undefined,
-    "?": help && (() => help()),
-    Escape: help && (() => help(false)),
+    "?": help,
     e: edit,
     "/": find,
     f: findText,

@@ -15,7 +15,7 @@ export interface TreeKeyTargets {
   deeper(step: 1 | -1): void;
   mostVisited(): void;
   furthestApart(): void;
-  help(open?: boolean): void;
+  help(): void;
 }
 
 export const TREE_KEYS: [string, string][] = [
@@ -98,8 +98,7 @@ function action(key: string, state: TreeState, outline: Outline, targets: TreeKe
     "/": targets.find,
     n: () => targets.match(1),
     p: () => targets.match(-1),
-    "?": () => targets.help(),
-    Escape: () => targets.help(false),
+    "?": targets.help,
   };
   return map[key] ?? null;
 }
