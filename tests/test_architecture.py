@@ -64,6 +64,13 @@ UNFINISHED = re.compile(r"\bTOD[O]\b|\bFIXM[E]\b|\bNotImplemented[E]rror\b")
 # What only a page has: numbers and data are worked out without one.
 JS_DOM = re.compile(r"\bdocument\.|\bHTMLElement\b")
 HTML_SINK = re.compile(r"\b(?:inner|outer)HTM[L]\b|\binsertAdjacentHTM[L]\b|\bdocument\.writ[e]\b")
+# Text that is written past dom.ts keeps what hides or turns round its neighbours.
+RAW_TEXT = re.compile(
+    r"""\.(?:textContent|innerText|nodeValue|title|placeholder|ariaLabel)\s*=(?!=)|\.setAttribute\(|\bcreateTextNode\("""
+    r"""|\.(?:append|prepend|before|after|replaceWith|replaceChildren)\(\s*["'`]"""
+)
+# What makes text harmless, and the text of tokens, whose marks are made in Python and which is copied as it is.
+RAW_TEXT_FILES = {"js/src/view/dom.ts", "js/src/view/text/cell.ts"}
 MACHINE_PATH = re.compile(r"(?:^|[^\w.-])/(?:work|farm|root|tmp)/", re.MULTILINE)
 REGISTRY_HOST = re.compile(
     r"\b(?:pypi|pythonhosted|npmjs|yarnpkg)[.](?:org|com)\b|\b(?:download[.]pytorch|deb[.]debian)\b"
@@ -252,6 +259,11 @@ def no_html_from_data(checkout: Checkout) -> Iterator[str]:
     yield from _without(HTML_SINK, checkout.sources(".ts", under="js/src/"))
 
 
+def js_text_through_dom(checkout: Checkout) -> Iterator[str]:
+    views = checkout.sources(".ts", under="js/src/view/")
+    yield from _without(RAW_TEXT, (view for view in views if view[0] not in RAW_TEXT_FILES))
+
+
 def nothing_unfinished(checkout: Checkout) -> Iterator[str]:
     yield from _without(UNFINISHED, checkout.sources())
 
@@ -275,6 +287,7 @@ RULES: list[Callable[[Checkout], Iterator[str]]] = [
     js_no_dom,
     js_wings,
     no_html_from_data,
+    js_text_through_dom,
     nothing_unfinished,
     no_machine_paths,
     no_registry_hosts,
@@ -323,6 +336,11 @@ BREACHES = [
     (js_wings, "js/src/view/text/a.ts", 'import type { B } from "../tree/b";'),
     (no_html_from_data, "js/src/view/a.ts", "root.inner~HTML = text;"),
     (no_html_from_data, "js/src/view/a.ts", 'root.insertAdjacent~HTML("beforeend", text);'),
+    (js_text_through_dom, "js/src/view/a.ts", "node.textContent = name;"),
+    (js_text_through_dom, "js/src/view/a.ts", "node.title = name;"),
+    (js_text_through_dom, "js/src/view/tree/a.ts", 'node.setAttribute("aria-label", name);'),
+    (js_text_through_dom, "js/src/view/a.ts", "node.append(document.createTextNode(name));"),
+    (js_text_through_dom, "js/src/view/a.ts", "node.replaceChildren(\n  `${name} has none`,\n);"),
     (nothing_unfinished, "opd_widgets/data/a.py", "# TO~DO: the rest"),
     (nothing_unfinished, "opd_widgets/data/a.py", "raise Not~ImplementedError"),
     (no_machine_paths, "README.md", "see `/~tmp/page.html`"),
@@ -342,6 +360,8 @@ GOOD = {
     "js/src/core/scale.ts": 'import { clamp } from "./cell";',
     "js/src/view/strip.ts": 'import { scale } from "../core/scale";\n'
     'import type { Scores } from "../model/contract.ts";',
+    "js/src/view/dom.ts": "node.textContent = harmless(text);",
+    "js/src/view/names.ts": 'if (node.textContent === text) setAttribute(node, "title", text);',
     "js/src/view/tree/row.ts": 'import { h } from "../dom";\nimport { cell } from "../text/cell";\nimport "./panel";',
     "js/src/widgets/strip.ts": 'import css from "./strip.css";\nimport "../model/codec";',
     "tests/test_a.py": 'def f():\n    """' + "long\n" * 100 + '"""',

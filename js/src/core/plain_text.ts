@@ -24,7 +24,8 @@ export function harmless(text: string): string {
   return out + marked(text.slice(at));
 }
 
-/** A name for use within a sentence: written from right to left, it keeps to itself. */
+/** A name for use within a sentence: nothing in it turns what follows, and written from right to left, it keeps to itself. */
 export function isolated(name: string): string {
-  return RIGHT_TO_LEFT.test(name) ? `\u2068${marked(name)}\u2069` : name;
+  const safe = marked(name);
+  return RIGHT_TO_LEFT.test(safe) ? `\u2068${safe}\u2069` : safe;
 }

@@ -1,4 +1,5 @@
 /** Changes a piece of a view into another by what differs: nodes that stay are not styled, laid out and painted anew. */
+import { setAttribute } from "./dom";
 
 function sameKind(a: Node, b: Node): boolean {
   return a.nodeType === b.nodeType && a.nodeName === b.nodeName;
@@ -6,8 +7,7 @@ function sameKind(a: Node, b: Node): boolean {
 
 function takeAttributes(shown: Element, next: Element): void {
   for (const { name } of [...shown.attributes]) if (!next.hasAttribute(name)) shown.removeAttribute(name);
-  for (const { name, value } of next.attributes)
-    if (shown.getAttribute(name) !== value) shown.setAttribute(name, value);
+  for (const { name, value } of next.attributes) setAttribute(shown, name, value);
 }
 
 /** `shown` becomes what `next` is, which is used up. For pieces without listeners and without inline styles, which a page's policy refuses as an attribute. */

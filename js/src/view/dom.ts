@@ -21,13 +21,19 @@ function apply(node: Element, attributes: Attributes): void {
   }
 }
 
+const safe = (children: readonly Child[]): (Node | string)[] =>
+  children.flatMap((child) => (child ? [typeof child === "string" ? harmless(child) : child] : []));
+
+/** Puts these children in place of those there are. */
+export const refill = (node: Element, ...children: Child[]): void => node.replaceChildren(...safe(children));
+
 /** Nodes belong to the document of the root they will hang in: a view may live in another window. */
 export function maker(root: Node): Maker {
   const doc = root.ownerDocument as Document;
   return (tag, attributes = {}, ...children) => {
     const node = doc.createElement(tag);
     apply(node, attributes);
-    for (const child of children) if (child) node.append(typeof child === "string" ? harmless(child) : child);
+    node.append(...safe(children));
     return node;
   };
 }

@@ -31,7 +31,7 @@ export function plot(root: Node, name: string): Plot {
       setAttribute(node, "viewBox", `0 0 ${profile.width} ${height}`);
       setAttribute(node, "data-signed", String(signed));
       for (const part of ["gap", "base", "above", "below", "infinite"] as const)
-        parts[part].setAttribute("d", profile[part]);
+        setAttribute(parts[part], "d", profile[part]);
     },
   };
 }

@@ -41,15 +41,15 @@ export function segmented(root: HTMLElement, { label, data, choose, signal }: Se
         role: "radio",
         "aria-label": choice.name,
         "aria-keyshortcuts": choice.key,
+        [data]: choice.value,
+        title: choice.disabled ? `${choice.label}: ${choice.disabled}` : choice.title,
+        // Not disabled: the reason must be reachable by keyboard and by hover.
+        "aria-disabled": choice.disabled ? "true" : null,
       },
       choice.key && h("kbd", { class: "opd-key" }, choice.key),
       h("span", {}, choice.label),
     );
-    button.setAttribute(data, choice.value);
-    setAttribute(button, "title", choice.disabled ? `${choice.label}: ${choice.disabled}` : (choice.title ?? null));
-    // aria-disabled, not disabled: the reason must be reachable by keyboard and by hover.
-    if (choice.disabled) button.setAttribute("aria-disabled", "true");
-    else button.addEventListener("click", () => choose(choice.value), { signal });
+    if (!choice.disabled) button.addEventListener("click", () => choose(choice.value), { signal });
     return button;
   }
 

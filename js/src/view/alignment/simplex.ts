@@ -4,7 +4,7 @@
  */
 import { isolated } from "../../core/plain_text";
 import { CORNERS, direction, HEIGHT, type Point, project, type Triple } from "../../core/simplex";
-import { maker, svg } from "../dom";
+import { maker, setAttribute, setText, svg } from "../dom";
 import type { AlignmentState } from "./state";
 
 const SIDE = 140;
@@ -68,7 +68,7 @@ function label(root: Node, text: string, [x, y]: Point, name: string, anchor = "
     y: Math.round(10 * y) / 10,
     "text-anchor": anchor,
   });
-  node.textContent = text;
+  setText(node, text);
   return node;
 }
 
@@ -140,7 +140,8 @@ export function simplexFigure(root: HTMLElement, state: AlignmentState, row: num
     .reverse()
     .filter((one) => one.kind !== "other")
     .map((one) => inWords(one.name, one.values, names));
-  figure.setAttribute(
+  setAttribute(
+    figure,
     "aria-label",
     `The student's distribution on ${names.join(", ")}, with gradients. ${said.join(". ")}`,
   );

@@ -14,9 +14,8 @@ function chip(h: Maker, { data }: CompareState, rollout: number, pressed: boolea
   const { outcome } = data.rollout(rollout);
   const name = `Show rollout ${rollout + 1}, ${outcome}`;
   const attributes = { type: "button", class: "opd-button opd-compare-toggle", [KEPT]: rollout, title: name };
-  const button = h("button", { ...attributes, "aria-label": name, "aria-pressed": String(pressed) });
-  button.append(outcomeMark(h, outcome), ` ${rollout + 1}`);
-  return button;
+  const said = { "aria-label": name, "aria-pressed": String(pressed) };
+  return h("button", { ...attributes, ...said }, outcomeMark(h, outcome), ` ${rollout + 1}`);
 }
 
 function response({ data }: CompareState, rollout: number): Response {

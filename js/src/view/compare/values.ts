@@ -1,6 +1,6 @@
 /** What every row says of the selected token, in figures: colours alone say too little, and a screen reader nothing. */
 
-import { maker, setText } from "../dom";
+import { maker, refill, setText } from "../dom";
 import { selectedCell } from "../series";
 import type { CompareState } from "./state";
 import { type ShownTrack, trackClass, trackWords } from "./tracks";
@@ -25,7 +25,7 @@ export function compareValues(root: HTMLElement): CompareValues {
         return;
       }
       const token = h("bdi", { class: "opd-compare-token" }, state.record.cells.texts[cell]);
-      head.replaceChildren(`token ${state.token + 1} of ${state.record.length} `, token);
+      refill(head, `token ${state.token + 1} of ${state.record.length} `, token);
       list.replaceChildren(
         ...tracks.map((shown) => {
           const sample = h("span", {

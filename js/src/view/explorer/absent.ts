@@ -1,7 +1,7 @@
 /** Where the selected teacher does not have the selected signal: said in words, with the way to one it has. */
 import { isolated } from "../../core/plain_text";
 import type { SignalMeta } from "../../model/contract";
-import { maker } from "../dom";
+import { maker, refill } from "../dom";
 import { type Actions, changed, type View, type ViewState } from "../state";
 
 const SHOWN = 3;
@@ -33,7 +33,8 @@ export function absent(root: HTMLElement, actions: Actions): View {
       if (!lacks) return;
       const has = signalsOf(state, teacher).slice(0, SHOWN);
       const others = data.teachers.filter((t) => data.values(rollout, signal, t.name) !== null).slice(0, SHOWN);
-      box.replaceChildren(
+      refill(
+        box,
         `${isolated(teacher)} has no ${scale.label}.`,
         ...has.flatMap((s) => [" ", link(`show its ${s.label}`, () => actions.select({ signal: s.name }))]),
         ...others.flatMap((t) => [" ", link(`show ${isolated(t.name)}`, () => actions.select({ teacher: t.name }))]),

@@ -1,6 +1,6 @@
 /** Above the list: counts, filter, find, order. */
 import type { ListQuery, OutcomeFilter, SortOrder } from "../../core/listing";
-import { maker, setText } from "../dom";
+import { maker, setAttribute, setText } from "../dom";
 import { heading, segmented } from "../segmented";
 
 const ORDERS: [SortOrder, string][] = [
@@ -69,7 +69,11 @@ export function listControls(root: HTMLElement, changed: () => void, signal: Abo
     query,
     counts(shown, all, correct, incorrect) {
       setText(title, `Rollouts · ${shown === all ? all : `${shown} of ${all}`} · ${correct} ✓ ${incorrect} ✗`);
-      title.setAttribute("aria-label", `${shown} of ${all} rollouts shown; ${correct} correct, ${incorrect} incorrect`);
+      setAttribute(
+        title,
+        "aria-label",
+        `${shown} of ${all} rollouts shown; ${correct} correct, ${incorrect} incorrect`,
+      );
     },
   };
 }

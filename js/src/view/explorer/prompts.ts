@@ -4,7 +4,7 @@ import { plural } from "../../core/format";
 import { onlyHere } from "../../core/only_here";
 import { isolated } from "../../core/plain_text";
 import type { PromptMeta } from "../../model/contract";
-import { maker, setText } from "../dom";
+import { maker, setAttribute, setText } from "../dom";
 import { changed, type View, type ViewState } from "../state";
 import { makeLines } from "../text/cell";
 import { copyTrueText } from "../text/copy";
@@ -64,7 +64,7 @@ export function prompts(root: HTMLElement): View {
         "click",
         () => {
           const open = text.toggleAttribute("data-open");
-          button.setAttribute("aria-expanded", String(open));
+          setAttribute(button, "aria-expanded", String(open));
           setText(button, open ? "show less" : "show all");
         },
         { signal: life.signal },

@@ -52,7 +52,7 @@ export function fillRow(root: Node, row: CellRow, { texts }: Cells, next: Stretc
     names.push(had === undefined ? "" : row.names[had]);
     cells.push(node);
     if (stays(i)) continue;
-    node.setAttribute("data-cell", String(i));
+    node.dataset.cell = String(i);
     refillText(h, node, texts[i], false);
   }
   const moved = cells.length !== row.cells.length || cells.some((node, i) => node !== row.cells[i]);

@@ -174,7 +174,7 @@ class Rows {
       if (next === row.marked) continue;
       row.marked?.removeAttribute("data-selected");
       row.marked = next;
-      next?.setAttribute("data-selected", "");
+      next?.toggleAttribute("data-selected", true);
     }
   }
 }

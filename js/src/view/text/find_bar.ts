@@ -3,7 +3,7 @@
 import { cellOf } from "../../core/cells";
 import { cellsOf, type Found, find, type Joined, join, step } from "../../core/find";
 import type { Cells } from "../../model/contract";
-import { maker, setText } from "../dom";
+import { maker, setAttribute, setText } from "../dom";
 
 /** What the find box asks of the text and its minimap. */
 export interface FindTarget {
@@ -128,7 +128,7 @@ export function findBar(
       event.preventDefault();
       if (event.key === "Enter" && last) {
         const wanted = Number.parseInt(position.value.replace(/[\s,.]/g, ""), 10);
-        position.setAttribute("aria-invalid", String(!(wanted >= 1)));
+        setAttribute(position, "aria-invalid", String(!(wanted >= 1)));
         if (!(wanted >= 1)) return;
         actions.select({ token: Math.min(last.record.length, wanted) - 1 });
       }

@@ -1,5 +1,5 @@
 /** On paper nothing scrolls: a text is printed whole up to some length, and beyond it the part in view, with a line that says so. */
-import { maker } from "../dom";
+import { maker, setText } from "../dom";
 
 /** About twenty pages. */
 const MOST_ROWS = 500;
@@ -20,7 +20,7 @@ export function printing(text: Printed, signal: AbortSignal): void {
     () => {
       const all = (text.rows.wrapped?.rows ?? 0) <= MOST_ROWS;
       const [from, to] = text.range;
-      note.textContent = `Printed is the part in view: cells ${from + 1} to ${to} of ${text.cells.texts.length}.`;
+      setText(note, `Printed is the part in view: cells ${from + 1} to ${to} of ${text.cells.texts.length}.`);
       note.hidden = all;
       text.box.before(note);
       text.expand(all);

@@ -171,8 +171,8 @@ export class TextRows {
       const whole = from[s] === 0 && to[s] === texts[at].length;
       const text = whole ? texts[at] : texts[at].slice(from[s], to[s]);
       const node = row.cells[i] ?? this.h("span", { role: "option" });
-      node.setAttribute("data-cell", String(at));
-      node.setAttribute("aria-posinset", String(at + 1));
+      node.dataset.cell = String(at);
+      setAttribute(node, "aria-posinset", String(at + 1));
       setAttribute(node, "aria-setsize", size);
       setAttribute(node, "data-from", from[s] > 0 ? String(from[s]) : null);
       if (i === row.cells.length) {

@@ -3,7 +3,7 @@
 import { formatNumber } from "../../core/format";
 import { isolated } from "../../core/plain_text";
 import type { SuccessScale } from "../../core/tree/colour";
-import { maker } from "../dom";
+import { maker, setAttribute } from "../dom";
 import type { TreeState } from "./state";
 
 export interface TreeLegend {
@@ -64,7 +64,8 @@ export function treeLegend(root: HTMLElement): TreeLegend {
             ]
           : []),
       );
-      node.setAttribute(
+      setAttribute(
+        node,
         "aria-label",
         `Scale of success: from 0 to 1${around ? `, without colour at the question’s own, ${own}` : ""}`,
       );
