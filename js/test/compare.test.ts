@@ -106,6 +106,18 @@ describe("Compare", () => {
     expect([model.get("limits"), input.value]).toEqual([{}, fitted]);
   });
 
+  it("pins a share at the whole, however little of it is in view", async () => {
+    const scores = makeScores();
+    const share = scores.meta.signals.find((s) => s.unit === "share" && s.available)!;
+    const little = new Float32Array(scores.meta.planes.length * scores.meta.tokens).fill(0.1);
+    const { model, click } = await show({
+      signal: share.name,
+      scores: { ...scores, values: new DataView(little.buffer) },
+    });
+    await click('.opd-main > .opd-compare-scale [data-scale="this"]');
+    expect(model.get("limits")).toEqual({ [share.name]: 1 });
+  });
+
   it("pins the end to what is in view, and the difference has its own", async () => {
     const { model, click } = await show();
     await click('.opd-compare-body .opd-compare-scale [data-scale="this"]');

@@ -51,14 +51,22 @@ describe("ends of a scale", () => {
   it("are round, at the 99th percentile of finite counted sizes", () => {
     expect([0.9, 1, 1.2, 1.6, 4, 7.6, 0.03].map((v) => roundUp(v, 1e-6))).toEqual([1, 1, 1.5, 2, 5, 10, 0.03]);
     const values = Array.from({ length: 1000 }, (_, i) => (i < 995 ? (i % 2 ? 1.9 : -1.9) : 50));
-    expect(fittedLimit([{ values, mask: values.map(() => 1) }])).toBe(2);
-    expect(fittedLimit([{ values: [NAN, INF, 9, 0.4], mask: [1, 1, 0, 1] }])).toBe(0.5);
+    expect(fittedLimit([[{ values, mask: values.map(() => 1) }]])).toBe(2);
+    expect(fittedLimit([[{ values: [NAN, INF, 9, 0.4], mask: [1, 1, 0, 1] }]])).toBe(0.5);
     expect(fittedLimit([])).toBe(1);
+  });
+
+  it("are those of the middle teacher, of two the lower; one inside the noise band has no say", () => {
+    const teacher = (size: number): { values: number[]; mask: number[] }[] => [{ values: [size, -size], mask: [1, 1] }];
+    expect(fittedLimit([teacher(9), teacher(2), teacher(4)])).toBe(5);
+    expect(fittedLimit([teacher(9), teacher(2)])).toBe(2);
+    expect(fittedLimit([teacher(9), teacher(0.1), [], teacher(4)], 0.1)).toBe(5);
+    expect(fittedLimit([teacher(0.1)], 0.5)).toBe(0.1);
   });
 
   it("are not moved much by looking at every so many-th of very many values", () => {
     const values = Float32Array.from({ length: 1_000_000 }, (_, i) => Math.sin(i));
-    expect(fittedLimit([{ values, mask: new Uint8Array(values.length).fill(1) }])).toBe(1);
+    expect(fittedLimit([[{ values, mask: new Uint8Array(values.length).fill(1) }]])).toBe(1);
   });
 
   it("know on which side some value lies beyond", () => {

@@ -76,7 +76,7 @@ class CompareSource implements Source<CompareState, Selection> {
       scale,
       steps,
       difference: this.difference(whole, steps),
-      fit: (asked) => fittedLimit(this.shown(whole, steps, asked), asked.scale === "log" ? 2 : 1e-6),
+      fit: (asked) => this.fit(whole, steps, asked),
     };
   }
 
@@ -176,7 +176,7 @@ class CompareSource implements Source<CompareState, Selection> {
     const name = differenceName(signal);
     const parts = kept(data, "differences", [signal, ...of, this.trait()?.generation ?? 0], () => {
       const all = everyRollout(data.meta).flatMap((rollout) => this.differences(state, steps, rollout));
-      return { fitted: fittedLimit(all), all };
+      return { fitted: fittedLimit([all]), all };
     });
     const limit = limits[name] ?? parts.fitted;
     return this.scale(state, [name, ...of, state.step, limit].join("\u0000"), () => ({
@@ -194,12 +194,14 @@ class CompareSource implements Source<CompareState, Selection> {
     }));
   }
 
-  /** The values in view, of a scale. */
-  private shown(state: ViewState & Arrangement, steps: StepSeries | null, asked: SignalMeta): Counted[] {
+  /** The end of a scale for the values in view. */
+  private fit(state: ViewState & Arrangement, steps: StepSeries | null, asked: SignalMeta): number {
     const { data, across, compared, rollout, signal, teacher } = state;
-    if (asked.name === differenceName(signal)) return this.differences(state, steps, rollout);
+    if (asked.name === differenceName(signal)) return fittedLimit([this.differences(state, steps, rollout)]);
+    if (asked.unit === "share" || asked.unit === "cosine") return 1;
     const who = across === "teachers" ? compared : [teacher];
-    return who.flatMap((name) => this.values(data, across === "steps" ? steps : null, rollout, signal, name));
+    const values = who.map((name) => this.values(data, across === "steps" ? steps : null, rollout, signal, name));
+    return fittedLimit(values, asked.noise ?? 0, asked.scale === "log" ? 2 : 1e-6);
   }
 }
 

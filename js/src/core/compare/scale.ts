@@ -1,4 +1,4 @@
-/** Where a scale ends that is fitted here: to differences, or to what one rollout shows. The rule is Python's (`widgets/wire/scale.py`). */
+/** Where a scale ends that is fitted here: to differences, or to what one rollout shows. The rule is that of `widgets/wire/scale.py`. */
 
 /** One outlier must not turn all the rest pale; what lies beyond takes the end's colour. */
 const SHARE = 0.99;
@@ -19,8 +19,8 @@ export interface Counted {
   mask: ArrayLike<number>;
 }
 
-/** The end of a scale over all finite counted values; 1 where there is none. */
-export function fittedLimit(parts: readonly Counted[], least = 1e-6): number {
+/** The 99th percentile of the finite counted sizes; NaN where there is none. */
+function high(parts: readonly Counted[]): number {
   const total = parts.reduce((sum, { values }) => sum + values.length, 0);
   const stride = Math.max(1, Math.ceil(total / MOST));
   const sizes = new Float64Array(Math.ceil(total / stride) + parts.length);
@@ -29,12 +29,24 @@ export function fittedLimit(parts: readonly Counted[], least = 1e-6): number {
     for (let i = 0; i < values.length; i += stride)
       if (mask[i] !== 0 && Number.isFinite(values[i])) sizes[count++] = Math.abs(values[i]);
   }
-  if (count === 0) return 1;
+  if (count === 0) return Number.NaN;
   const sorted = sizes.subarray(0, count).sort();
   const at = SHARE * (count - 1);
   const low = Math.floor(at);
-  const value = sorted[low] + (at - low) * (sorted[Math.min(count - 1, low + 1)] - sorted[low]);
-  return roundUp(value, least);
+  return sorted[low] + (at - low) * (sorted[Math.min(count - 1, low + 1)] - sorted[low]);
+}
+
+/**
+ * The end of a scale over the values of each teacher: the middle one of their 99th percentiles, of two the lower. One that lies within
+ * `noise`, of a teacher not to be told from the student, has no say. 1 where there is no value.
+ */
+export function fittedLimit(teachers: readonly (readonly Counted[])[], noise = 0, least = 1e-6): number {
+  const ends = teachers
+    .map(high)
+    .filter((end) => !Number.isNaN(end))
+    .sort((a, b) => a - b);
+  const told = ends.some((end) => end > noise) ? ends.filter((end) => end > noise) : ends;
+  return told.length > 0 ? roundUp(told[(told.length - 1) >> 1], least) : 1;
 }
 
 /** Whether some counted value lies beyond the ends. */
