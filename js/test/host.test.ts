@@ -26,6 +26,23 @@ describe("theme", () => {
     expect(detectTheme(node)).toBe("dark");
   });
 
+  it("reads every notation that a browser gives a colour in, and passes over what it does not know", () => {
+    const node = root();
+    const ground = vi.spyOn(window, "getComputedStyle");
+    const on = (colour: string, behind = ""): string => {
+      const style = (of: Element): object => ({ backgroundColor: of === document.body ? colour : behind });
+      ground.mockImplementation((of) => ({ ...style(of), getPropertyValue: () => "" }) as never);
+      return detectTheme(node);
+    };
+    for (const white of ["rgb(255, 255, 255)", "oklch(1 0 0)", "oklab(0.9 0 0)", "lab(100 0 0)", "color(srgb 1 1 1)"])
+      expect(on(white), white).toBe("light");
+    for (const black of ["rgba(0, 0, 0, 0.9)", "oklch(0.2 0.1 250)", "lch(10 0 0)", "color(srgb 0.1 0.1 0.1 / 0.9)"])
+      expect(on(black), black).toBe("dark");
+    for (const none of ["rgba(0, 0, 0, 0)", "color(srgb 0 0 0 / 0)", "color(display-p3 0 0 0)"])
+      expect([on(none, "rgb(255, 255, 255)"), on(none, "rgb(0, 0, 0)")], none).toEqual(["light", "dark"]);
+    ground.mockRestore();
+  });
+
   it("knows high contrast in VS Code, both ways", () => {
     const node = root();
     document.body.dataset.vscodeThemeKind = "vscode-high-contrast";

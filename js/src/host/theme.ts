@@ -10,11 +10,14 @@ const DARK = "(prefers-color-scheme: dark)";
 /** Asked beside the host's marks: a reader who wants more contrast everywhere wants it here. */
 const MORE = ["(prefers-contrast: more)", "(forced-colors: active)"];
 
-/** Red, green, blue of a computed colour; null where it is transparent or not understood. */
-function luminance(colour: string): number | null {
-  const parts = colour.match(/[\d.]+/g)?.map(Number);
-  if (!parts || parts.length < 3 || (parts.length > 3 && parts[3] === 0)) return null;
-  return (0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]) / 255;
+/** How light a computed colour is, 0 to 1; null where it is transparent, or in a notation that is not known here. */
+function lightness(colour: string): number | null {
+  const [space] = /^(rgb|color\(srgb |oklab|oklch|lab|lch)/.exec(colour) ?? [""];
+  const [a, b, c, alpha] = colour.match(/[\d.]+/g)?.map(Number) ?? [];
+  if (!space || c === undefined || alpha === 0) return null;
+  if (space.startsWith("ok")) return a;
+  if (space.startsWith("l")) return a / 100;
+  return (0.2126 * a + 0.7152 * b + 0.0722 * c) / (space === "rgb" ? 255 : 1);
 }
 
 /** A page exported from JupyterLab has its variables but not its mark. */
@@ -22,7 +25,7 @@ function jupyterVariable(body: HTMLElement, view: Window): Theme | null {
   const colour = view.getComputedStyle(body).getPropertyValue("--jp-layout-color0").trim();
   if (!/^#[\da-f]{3,6}$/i.test(colour)) return null;
   const digits = colour.length === 4 ? [...colour.slice(1)].map((c) => c + c) : (colour.slice(1).match(/../g) ?? []);
-  const light = luminance(digits.map((c) => Number.parseInt(c, 16)).join(","));
+  const light = lightness(`rgb(${digits.map((c) => Number.parseInt(c, 16))})`);
   return light === null ? null : light < 0.5 ? "dark" : "light";
 }
 
@@ -31,7 +34,7 @@ function backgroundTheme(root: HTMLElement, view: Window): Theme | null {
   const above = (node: Element): Element | null =>
     node.parentElement ?? (node.getRootNode() as ShadowRoot).host ?? null;
   for (let node = above(root); node; node = above(node)) {
-    const light = luminance(view.getComputedStyle(node).backgroundColor);
+    const light = lightness(view.getComputedStyle(node).backgroundColor);
     if (light !== null) return light < 0.5 ? "dark" : "light";
   }
   return null;
