@@ -15,20 +15,8 @@ from tests.checkout import ROOT, project_files
 
 PACKAGE = "opd_widgets"
 # A folder imports only from its left. `__init__` is the package's own file, the public face.
-ORDER = [
-    "errors",
-    "data",
-    "measures",
-    "models",
-    "scoring",
-    "diagnosis",
-    "figures",
-    "widgets",
-    "demo",
-    "__init__",
-    "cli",
-    "__main__",
-]
+LIBRARY = ["errors", "data", "measures", "models", "scoring", "diagnosis", "figures"]
+ORDER = [*LIBRARY, "widgets", "demo", "__init__", "cli", "__main__"]
 HEAVY = {"torch", "transformers"}
 # The local model, by concern, and PyTorch's compiler.
 LOCAL_MODELS = re.compile(rf"{PACKAGE}/models/(hf(_[a-z]+)?|torch_compile)\.py")
@@ -64,6 +52,8 @@ UNFINISHED = re.compile(r"\bTOD[O]\b|\bFIXM[E]\b|\bNotImplemented[E]rror\b")
 # What only a page has: numbers and data are worked out without one.
 JS_DOM = re.compile(r"\bdocument\.|\bHTMLElement\b")
 HTML_SINK = re.compile(r"\b(?:inner|outer)HTM[L]\b|\binsertAdjacentHTM[L]\b|\bdocument\.writ[e]\b")
+# A bundle may serve several views: what one of them remembers is made with it.
+JS_STATE = re.compile(r"^(?:export )?(?:let|var)\b", re.MULTILINE)
 # Text that is written past dom.ts keeps what hides or turns round its neighbours.
 RAW_TEXT = re.compile(
     r"""\.(?:textContent|innerText|nodeValue|title|placeholder|ariaLabel)\s*=(?!=)|\.setAttribute\(|\bcreateTextNode\("""
@@ -259,6 +249,10 @@ def no_html_from_data(checkout: Checkout) -> Iterator[str]:
     yield from _without(HTML_SINK, checkout.sources(".ts", under="js/src/"))
 
 
+def js_no_module_state(checkout: Checkout) -> Iterator[str]:
+    yield from _without(JS_STATE, checkout.sources(".ts", under="js/src/"))
+
+
 def js_text_through_dom(checkout: Checkout) -> Iterator[str]:
     views = checkout.sources(".ts", under="js/src/view/")
     yield from _without(RAW_TEXT, (view for view in views if view[0] not in RAW_TEXT_FILES))
@@ -287,6 +281,7 @@ RULES: list[Callable[[Checkout], Iterator[str]]] = [
     js_no_dom,
     js_wings,
     no_html_from_data,
+    js_no_module_state,
     js_text_through_dom,
     nothing_unfinished,
     no_machine_paths,
@@ -336,6 +331,8 @@ BREACHES = [
     (js_wings, "js/src/view/text/a.ts", 'import type { B } from "../tree/b";'),
     (no_html_from_data, "js/src/view/a.ts", "root.inner~HTML = text;"),
     (no_html_from_data, "js/src/view/a.ts", 'root.insertAdjacent~HTML("beforeend", text);'),
+    (js_no_module_state, "js/src/view/a.ts", "const a = 1;\nlet last: Element | null = null;"),
+    (js_no_module_state, "js/src/core/a.ts", "export let count = 0;"),
     (js_text_through_dom, "js/src/view/a.ts", "node.textContent = name;"),
     (js_text_through_dom, "js/src/view/a.ts", "node.title = name;"),
     (js_text_through_dom, "js/src/view/tree/a.ts", 'node.setAttribute("aria-label", name);'),
@@ -361,6 +358,7 @@ GOOD = {
     "js/src/view/strip.ts": 'import { scale } from "../core/scale";\n'
     'import type { Scores } from "../model/contract.ts";',
     "js/src/view/dom.ts": "node.textContent = harmless(text);",
+    "js/src/view/made.ts": "export function made() {\n  let last = null;\n}",
     "js/src/view/names.ts": 'if (node.textContent === text) setAttribute(node, "title", text);',
     "js/src/view/tree/row.ts": 'import { h } from "../dom";\nimport { cell } from "../text/cell";\nimport "./panel";',
     "js/src/widgets/strip.ts": 'import css from "./strip.css";\nimport "../model/codec";',

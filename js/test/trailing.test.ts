@@ -7,13 +7,20 @@ const state = (token: number, teacher = "a"): ViewState => ({ token, teacher }) 
 
 describe("a view beside a minimap", () => {
   const life = new AbortController();
+  let root: HTMLElement;
   let box: HTMLElement;
+  const widget = (): HTMLElement => {
+    const node = document.body.appendChild(document.createElement("div"));
+    node.className = "opd-root";
+    return node;
+  };
   const point = (type: string, buttons = 1): boolean =>
     box.dispatchEvent(Object.assign(new Event(type), { pointerId: 1, button: 0, buttons, clientX: 1, clientY: 1 }));
 
   beforeEach(() => {
     vi.useFakeTimers();
-    box = document.body.appendChild(document.createElement("div"));
+    root = widget();
+    box = root.appendChild(document.createElement("div"));
     scrub({ box, at: () => {}, signal: life.signal, coarse: true });
   });
   afterEach(() => {
@@ -23,7 +30,7 @@ describe("a view beside a minimap", () => {
 
   it("waits while the pointer drags on, and draws the last state when it rests", () => {
     const update = vi.fn();
-    const view = trailing(document.body, { update, destroy: () => {} });
+    const view = trailing(root, { update, destroy: () => {} });
     view.update(state(0));
     point("pointerdown");
     view.update(state(1));
@@ -38,11 +45,11 @@ describe("a view beside a minimap", () => {
     expect(update).toHaveBeenLastCalledWith(state(31));
   });
 
-  it("does not wait for anything but a token, nor outside the root, nor after its end", () => {
+  it("does not wait for anything but a token, nor in another widget, nor after its end", () => {
     const update = vi.fn();
-    const view = trailing(document.body, { update, destroy: () => {} });
+    const view = trailing(root, { update, destroy: () => {} });
     const elsewhere = vi.fn();
-    const apart = trailing(document.createElement("div"), { update: elsewhere, destroy: () => {} });
+    const apart = trailing(widget(), { update: elsewhere, destroy: () => {} });
     for (const one of [view, apart]) one.update(state(0));
     point("pointerdown");
     point("pointermove");

@@ -9,14 +9,18 @@ export interface ScrubTarget {
   coarse?: boolean;
 }
 
-/** The coarse box that a pointer is dragged over. */
-let over: Element | null = null;
+/** On the widget while a pointer is dragged over a coarse box in it. */
+const DRAGGED = "data-dragged";
+const widgetOf = (node: Element): Element | null => node.closest(".opd-root");
 
-/** Whether a pointer is dragged over a coarse box in here. */
-export const dragged = (root: Node): boolean => over !== null && root.contains(over);
+/** Whether a pointer is dragged over a coarse box of the widget that the node is part of. */
+export const dragged = (node: Element): boolean => widgetOf(node)?.hasAttribute(DRAGGED) ?? false;
 
 export function scrub({ box, at, signal, coarse = false }: ScrubTarget): void {
   let pointer: number | null = null;
+  const drag = (on: boolean): void => {
+    if (coarse) widgetOf(box)?.toggleAttribute(DRAGGED, on);
+  };
   box.addEventListener(
     "pointerdown",
     (event) => {
@@ -36,7 +40,7 @@ export function scrub({ box, at, signal, coarse = false }: ScrubTarget): void {
     "pointermove",
     (event) => {
       if (event.pointerId !== pointer || !(event.buttons & 1)) return;
-      if (coarse) over = box;
+      drag(true);
       at(event.clientX, event.clientY, event);
     },
     { signal },
@@ -44,11 +48,9 @@ export function scrub({ box, at, signal, coarse = false }: ScrubTarget): void {
   const end = (event: PointerEvent): void => {
     if (event.pointerId !== pointer) return;
     pointer = null;
-    if (over === box) over = null;
+    drag(false);
   };
-  signal.addEventListener("abort", () => {
-    if (over === box) over = null;
-  });
+  signal.addEventListener("abort", () => drag(false));
   box.addEventListener("pointerup", end, { signal });
   box.addEventListener("pointercancel", end, { signal });
   box.addEventListener(

@@ -67,7 +67,7 @@ class Aligned {
     this.read();
     const on = this.topLine();
     this.break();
-    if (other) this.selected = -1;
+    if (other) this.point(-1);
     this.scroll(other ? 0 : on * this.rows.height);
     this.draw();
   }
@@ -140,11 +140,16 @@ class Aligned {
 
   select(cell: number, track: number): void {
     const moved = cell !== this.selected;
-    this.selected = cell;
     this.rows.select(cell, track);
     if (!moved) return;
+    this.point(cell);
     this.reveal(cell);
     this.draw();
+  }
+
+  /** What is selected, here and for a screen reader. */
+  private point(cell: number): void {
+    this.selected = cell;
     setAttribute(this.box, "aria-activedescendant", cell < 0 ? null : this.rows.id(cell));
   }
 }

@@ -84,7 +84,7 @@ class Flow {
 
   show(cells: Cells): void {
     this.cells = cells;
-    this.selected = -1;
+    this.point(-1);
     this.rows.select(-1, new Set());
     this.rows.find(null, -1);
     this.read();
@@ -153,7 +153,7 @@ class Flow {
     if (leap) this.later = this.view.setTimeout(() => this.draw(), LATER);
     const [from, to] = this.all ? [0, wrapped.rows] : this.window(leap ? 0 : SPARE);
     // To ask for the selection forces a layout; a drag over the minimap leaves it as it is.
-    if (!dragged(this.box.getRootNode())) this.held = rowsOfSelection(this.rows.sheet);
+    if (!dragged(this.box)) this.held = rowsOfSelection(this.rows.sheet);
     const wanted = new Set(this.held.filter((row) => row < wrapped.rows));
     // A screen reader is told of the selected cell by its node.
     if (this.selected >= 0) wanted.add(rowOf(wrapped, segmentOf(wrapped, this.selected)));
@@ -218,11 +218,16 @@ class Flow {
 
   select(cell: number, companions: readonly number[]): void {
     const moved = cell !== this.selected;
-    this.selected = cell;
     this.rows.select(cell, new Set(companions));
     if (!moved) return;
+    this.point(cell);
     this.reveal(cell);
     this.draw();
+  }
+
+  /** What is selected, here and for a screen reader. */
+  private point(cell: number): void {
+    this.selected = cell;
     setAttribute(this.box, "aria-activedescendant", cell < 0 ? null : this.rows.id(cell));
   }
 }
