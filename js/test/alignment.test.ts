@@ -7,7 +7,7 @@ import { Places } from "../src/model/places";
 import { inWords } from "../src/view/alignment/simplex";
 import widget from "../src/widgets/alignment_view";
 import { DiagnosisSource } from "../src/widgets/diagnosis_source";
-import { alignment, CHOSEN, floats, NOT, places } from "./alignment_made";
+import { alignment, CHOSEN, floats, NOT, places, wideNode } from "./alignment_made";
 
 describe("the simplex", () => {
   it("puts each token at a corner and their mean in the middle", () => {
@@ -196,6 +196,24 @@ describe("the AlignmentView", () => {
     );
   });
 
+  it("draws a row at its length over the whole support, also where not all of it is drawn", async () => {
+    const gradient = Array.from({ length: 13 }, (_, i) => (i === 0 ? 0.3 : i === 12 ? -0.4 : 0));
+    const { one, all } = await show({ node: 0, rollout: "q/0", token: 0, alignment: wideNode(gradient) });
+    const bars = all('.opd-a-gradients [data-row="ideal"] .opd-g');
+    expect(bars).toHaveLength(12);
+    // 0.3 of a length of 0.5, where a whole bar takes 46 percent of a cell.
+    expect(bars[0].style.getPropertyValue("--opd-bar-size")).toBe("27.6%");
+    expect(one(".opd-a-scroll").textContent).toContain("The 12 likeliest of 13 tokens are drawn.");
+  });
+
+  it("keeps the selected token where none has an alignment", async () => {
+    const { model, press } = await show({ question: "r", rollout: "r/0", token: 0 });
+    for (const key of ["n", "p", "v", "V"]) {
+      await press(key);
+      expect(model.get("token"), key).toBe(0);
+    }
+  });
+
   it("selects by key: nodes with an alignment, rollouts, questions", async () => {
     const { model, press, one } = await show();
     await press("v");
@@ -228,6 +246,8 @@ describe("the AlignmentView", () => {
     needle.value = "z";
     needle.dispatchEvent(new Event("input"));
     expect(all(".opd-strip [data-found]").map((cell) => cell.dataset.cell)).toEqual(["2"]);
+    needle.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", isComposing: true }));
+    expect(model.get("token"), "the word is not done").toBe(-1);
     needle.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter" }));
     expect([model.get("rollout"), model.get("token")]).toEqual(["q/0", 2]);
     await press("g");

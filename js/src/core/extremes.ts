@@ -21,6 +21,13 @@ export function jump(sizes: ArrayLike<number>, from: number, direction: 1 | -1):
   return best < 0 && inside ? from : best;
 }
 
+/** The next or previous place with a finite value, from outside the first or last; -1 where there is none. */
+export function nextFinite(values: ArrayLike<number>, from: number, way: 1 | -1): number {
+  for (let i = (from < 0 && way < 0 ? values.length : from) + way; i >= 0 && i < values.length; i += way)
+    if (Number.isFinite(values[i])) return i;
+  return -1;
+}
+
 /** Place in that order, counted from 0 (-1 for none), and how many places there are. */
 export function rank(sizes: ArrayLike<number>, at: number): { rank: number; count: number } {
   const size = at >= 0 && at < sizes.length ? sizes[at] : Number.NaN;

@@ -21,7 +21,7 @@ export function onKeys(
       if (isTyping(target)) {
         // The notebook must not take keys typed here for its own commands.
         event.stopPropagation();
-        if (event.key === "Escape" && !event.defaultPrevented) leaveField(root);
+        if (event.key === "Escape" && !event.isComposing && !event.defaultPrevented) leaveField(root);
         return;
       }
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;

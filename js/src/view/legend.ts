@@ -53,18 +53,23 @@ export function legend(root: HTMLElement): View {
   function draw(scale: SignalMeta, beyond: { below: boolean; above: boolean }, apart: boolean): void {
     const signed = scale.scale === "diverging";
     const noise = band(scale);
-    const end = (value: number): string => formatNumber(value, { digits: value >= 10 ? 0 : 2, signed, whole: true });
+    const end = (value: number): string =>
+      formatNumber(value, { digits: Math.abs(value) >= 10 ? 1 : 2, signed, whole: true });
     const zero = scale.scale === "log" ? "1" : "0";
+    const ends = [
+      signed ? `${beyond.below ? "≤ " : ""}${end(-scale.limit)}` : zero,
+      `${beyond.above ? "≥ " : ""}${end(scale.limit)}`,
+    ];
     fields(scale, noise);
     setText(low, scale.low);
-    setText(from, signed ? `${beyond.below ? "≤ " : ""}${end(-scale.limit)}` : zero);
-    setText(to, `${beyond.above ? "≥ " : ""}${end(scale.limit)}`);
+    setText(from, ends[0]);
+    setText(to, ends[1]);
     setText(meaning, scale.high);
     const name = scale.scale === "log" ? `${scale.unit}, log scale` : scale.unit;
     setText(unit, name && scale.high ? ` · ${name}` : name);
     key.hidden = !apart;
     setAttribute(box, "title", `${scale.label} = ${scale.formula}. Values beyond the ends take the end's colour.`);
-    const words = `${end(signed ? -scale.limit : 0)} ${scale.low}, ${end(scale.limit)} ${scale.high}, ${scale.unit}`;
+    const words = `${ends[0]} ${scale.low}, ${ends[1]} ${scale.high}, ${scale.unit}`;
     setAttribute(box, "aria-label", `Scale of ${scale.label}: ${words}${noise ? `; noise band ${noise}` : ""}`);
   }
 

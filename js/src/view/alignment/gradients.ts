@@ -72,11 +72,12 @@ export function gradientTable(
   if (every.length < 2) return null;
   const support = every.slice(0, MOST);
 
-  const body = lines(state, row, support).map(({ name, values, length, teacher: t }) => {
+  const body = lines(state, row, every).map(({ name, values, length, teacher: t }) => {
+    // A row has its length over the whole support, also where not all of it is drawn.
     const drawn = unit(values);
-    const cells = values.map((value, i) => {
-      const [text] = places.shown(data.tokenId(support[i]));
-      return cellOf(h, `${isolated(name)} at ${isolated(text)}`, value, drawn[i]);
+    const cells = support.map((candidate, i) => {
+      const [text] = places.shown(data.tokenId(candidate));
+      return cellOf(h, `${isolated(name)} at ${isolated(text)}`, values[i], drawn[i]);
     });
     const score = t < 0 ? null : data.score(row, t);
     const cosine = score?.verdict === "" ? formatShort(score.alignment, { signed: true }) : "–";

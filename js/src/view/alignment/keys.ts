@@ -1,5 +1,5 @@
 /** The keyboard of the AlignmentView, and what its help panel says. */
-import { jump } from "../../core/extremes";
+import { jump, nextFinite } from "../../core/extremes";
 import { onKeys } from "../keyboard";
 import { type AlignmentActions, type AlignmentState, alignments } from "./state";
 
@@ -32,17 +32,13 @@ function step(state: AlignmentState, by: number, actions: AlignmentActions): voi
   if (record) actions.select({ rollout: state.places.rolloutId(state.place, record) });
 }
 
-/** The next token with an alignment to average; it stays where there is none. */
-function nextScored(state: AlignmentState, way: 1 | -1): number {
-  const values = state.record ? alignments(state, state.record) : new Float32Array(0);
-  const from = state.token < 0 && way < 0 ? values.length : state.token;
-  for (let i = from + way; i >= 0 && i < values.length; i += way) if (!Number.isNaN(values[i])) return i;
-  return state.token;
+/** What is selected stays so where there is no other token with an alignment. */
+function led(state: AlignmentState, actions: AlignmentActions, way: 1 | -1, next: typeof jump): void {
+  const token = state.record ? next(alignments(state, state.record), state.token, way) : -1;
+  if (token >= 0) actions.select({ token });
 }
 
-function largest(state: AlignmentState, way: 1 | -1): number {
-  return state.record ? jump(alignments(state, state.record).map(Math.abs), state.token, way) : -1;
-}
+const nextLargest: typeof jump = (values, from, way) => jump(Array.from(values, Math.abs), from, way);
 
 function action(
   event: KeyboardEvent,
@@ -72,10 +68,10 @@ function action(
     End: inList ? rollout(1e9) : go(length - 1),
     ArrowDown: inList ? rollout(1) : undefined,
     ArrowUp: inList ? rollout(-1) : undefined,
-    v: () => actions.select({ token: nextScored(state, 1) }),
-    V: () => actions.select({ token: nextScored(state, -1) }),
-    n: () => actions.select({ token: largest(state, 1) }),
-    p: () => actions.select({ token: largest(state, -1) }),
+    v: () => led(state, actions, 1, nextFinite),
+    V: () => led(state, actions, -1, nextFinite),
+    n: () => led(state, actions, 1, nextLargest),
+    p: () => led(state, actions, -1, nextLargest),
     j: rollout(1),
     k: rollout(-1),
     "]": question(1),

@@ -1,7 +1,8 @@
 /** One rollout among others of its question: its head, its coloured text, and how far it goes along with them. */
 import { cellOf } from "../../core/cells";
 import type { Prefix } from "../../core/compare/prefix";
-import { formatShort, plural } from "../../core/format";
+import { plural } from "../../core/format";
+import { formatFigure } from "../../core/stats";
 import type { RolloutMeta } from "../../model/contract";
 import { maker, setAttribute, setText } from "../dom";
 import { outcomeMark } from "../outcome";
@@ -80,9 +81,10 @@ export function compareColumn(
       if (repaint) {
         paint(state, prefix);
         setText(shared, words(prefix, record));
-        const { mean, below, above } = state.data.stats(rollout, state.signal, state.teacher);
+        const all = state.data.stats(rollout, state.signal, state.teacher);
+        const { mean, below, above } = all;
         const signed = state.scale.scale === "diverging";
-        setText(figures, Number.isNaN(mean) ? "–" : `mean ${formatShort(mean, { signed })}${below + above ? "*" : ""}`);
+        setText(figures, `${Number.isNaN(mean) ? "" : "mean "}${formatFigure(mean, all, { signed })}`);
         const aside = below + above ? `; beside ${below} of −∞ and ${above} of +∞` : "";
         setAttribute(figures, "title", `mean ${state.scale.label}${aside}`);
       }

@@ -1,9 +1,9 @@
 /** Every teacher's profile of the whole rollout, on one scale: small multiples. A press selects the teacher and the token there. */
 
 import { cellOf, tokensOf } from "../../core/cells";
-import { formatShort } from "../../core/format";
 import { once } from "../../core/groups";
 import { profile } from "../../core/profile";
+import { formatFigure } from "../../core/stats";
 import { maker, setAttribute, setText } from "../dom";
 import { type Plot, plot } from "../plot";
 import { selectedCell } from "../series";
@@ -30,8 +30,7 @@ function draw({ teacher, chart, mean, node }: Item, state: CompareState): void {
   chart.draw(profile(groups ? once(values, groups) : values, data.mask(rollout), scale, WIDTH, HEIGHT), HEIGHT, signed);
   const figures = data.stats(rollout, signal, teacher);
   const infinite = figures.below + figures.above;
-  const text = Number.isNaN(figures.mean) ? "–" : formatShort(figures.mean, { signed }) + (infinite ? "*" : "");
-  setText(mean, text);
+  setText(mean, formatFigure(figures.mean, figures, { signed }));
   setAttribute(mean, "title", infinite ? `mean; beside ${infinite} infinite` : "mean");
   setAttribute(
     node,

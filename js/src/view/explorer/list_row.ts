@@ -1,5 +1,6 @@
 /** One rollout in the list: outcome, what it says, its shape, its mean, its length. */
-import { formatShort, plural } from "../../core/format";
+import { plural } from "../../core/format";
+import { formatFigure } from "../../core/stats";
 import { maker, setAttribute, setText } from "../dom";
 import { outcomeMark } from "../outcome";
 import { plot } from "../plot";
@@ -37,7 +38,7 @@ export function listRow(root: Node, state: ViewState, index: number, id: string)
       const figures = data.stats(index, signal, teacher);
       const infinite = figures.below + figures.above;
       const signed = scale.scale === "diverging";
-      setText(mean, Number.isNaN(figures.mean) ? "–" : formatShort(figures.mean, { signed }) + (infinite ? "*" : ""));
+      setText(mean, formatFigure(figures.mean, figures, { signed }));
       const aside = infinite ? `, beside ${infinite} infinite` : "";
       const what = data.groups(index, signal, teacher) ? "group" : "token";
       setAttribute(mean, "title", `mean ${scale.label} of ${plural(figures.finite, what)}${aside}`);

@@ -38,7 +38,9 @@ class Window {
   private readonly window: RowWindow;
   private readonly uid = uniqueId();
   private rows = new Map<number, ListRow>();
-  lines: ListLine[] = [];
+  private lines: ListLine[] = [];
+  /** Rollouts in the order shown. */
+  private order: number[] = [];
 
   constructor(private readonly root: HTMLElement) {
     this.window = rolloutWindow(root);
@@ -46,6 +48,13 @@ class Window {
 
   get box(): HTMLElement {
     return this.window.box;
+  }
+
+  /** Takes other lines; says how many rollouts are among them. */
+  arrange(lines: ListLine[]): number {
+    this.lines = lines;
+    this.order = lines.flatMap((line) => (line.kind === "rollout" ? [line.index] : []));
+    return this.order.length;
   }
 
   /** Rows show records of one data set: another one starts afresh. */
@@ -68,6 +77,7 @@ class Window {
   draw(state: ViewState): void {
     const h = maker(this.root);
     const rows = new Map<number, ListRow>();
+    const places = new Map(this.order.map((index, at) => [index, String(at + 1)]));
     this.window.draw(this.lines.length, (i) => {
       const line = this.lines[i];
       if (line.kind === "question") {
@@ -77,8 +87,9 @@ class Window {
       const row = this.rows.get(line.index) ?? listRow(this.root, state, line.index, `${this.uid}-${line.index}`);
       row.update(state, line.index === state.rollout);
       rows.set(line.index, row);
-      setAttribute(row.node, "aria-posinset", String(i + 1));
-      setAttribute(row.node, "aria-setsize", String(this.lines.length));
+      // Headings stand between the rollouts and are none.
+      setAttribute(row.node, "aria-posinset", places.get(line.index) ?? null);
+      setAttribute(row.node, "aria-setsize", String(this.order.length));
       return row.node;
     });
     this.rows = rows;
@@ -95,7 +106,7 @@ class Window {
 
   /** The rollout `step` lines from the given one, over question lines. */
   step(rollout: number, step: number): number {
-    const order = this.lines.flatMap((l) => (l.kind === "rollout" ? [l.index] : []));
+    const { order } = this;
     const at = order.indexOf(rollout);
     return at < 0 ? (order[0] ?? rollout) : order[Math.max(0, Math.min(order.length - 1, at + step))];
   }
@@ -114,9 +125,8 @@ export function rolloutList(root: HTMLElement, actions: Actions): RolloutListVie
   const view = new Window(root);
   const arrangeNow = (state: ViewState): void => {
     const all = entries(state, texts);
-    view.lines = arrange(all, controls.query);
+    const shown = view.arrange(arrange(all, controls.query));
     const count = (outcome: string): number => all.filter((e) => e.outcome === outcome).length;
-    const shown = view.lines.filter((l) => l.kind === "rollout").length;
     controls.counts(shown, all.length, count("correct"), count("incorrect"));
     empty.hidden = shown > 0;
   };

@@ -109,6 +109,7 @@ export function findBar(
   needle.addEventListener(
     "keydown",
     (event) => {
+      if (event.isComposing) return; // the key ends a word of another script
       if (event.key === "Escape") {
         needle.value = "";
         if (last) finder.look(last, "", false);
@@ -124,7 +125,7 @@ export function findBar(
   position.addEventListener(
     "keydown",
     (event) => {
-      if (event.key !== "Enter" && event.key !== "Escape") return;
+      if (event.isComposing || (event.key !== "Enter" && event.key !== "Escape")) return;
       event.preventDefault();
       if (event.key === "Enter" && last) {
         const wanted = Number.parseInt(position.value.replace(/[\s,.]/g, ""), 10);

@@ -1,4 +1,5 @@
 /** Tokens at which a diagnosis has said whether the teacher's advice points the right way: where the signal "alignment" has a value. */
+import { nextFinite } from "../../core/extremes";
 import type { Actions, ViewState } from "../state";
 
 export const ALIGNMENT = "alignment";
@@ -12,11 +13,7 @@ export const hasVerdicts = (state: ViewState): boolean => verdicts(state) !== nu
 
 /** The next token with a verdict in one direction; -1 where there is none. */
 export function nextVerdict(state: ViewState, direction: 1 | -1): number {
-  const values = verdicts(state);
-  if (!values) return -1;
-  const start = state.token < 0 && direction < 0 ? values.length : state.token;
-  for (let i = start + direction; i >= 0 && i < values.length; i += direction) if (Number.isFinite(values[i])) return i;
-  return -1;
+  return nextFinite(verdicts(state) ?? [], state.token, direction);
 }
 
 export function verdictTo(state: ViewState, direction: 1 | -1, actions: Actions): void {

@@ -77,6 +77,7 @@ function finding(root: HTMLElement, targets: TreeToolTargets, signal: AbortSigna
   field.addEventListener(
     "keydown",
     (event) => {
+      if (event.isComposing) return; // the key ends a word of another script
       if (event.key === "Enter") targets.match(event.shiftKey ? -1 : 1);
       else if (event.key === "Escape") {
         field.value = "";
