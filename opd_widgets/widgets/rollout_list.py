@@ -12,8 +12,8 @@ class RolloutList(ScoresWidget):
     Shares the traits of all views of scores, so that several link with `traitlets.link` or `ipywidgets.jslink`.
 
     Example:
-        >>> strip = opd.RolloutList(scores, rollout=2, teacher="Self-1C")
-        >>> traitlets.link((strip, "token"), (other, "token"))  # doctest: +SKIP
+        >>> rollouts = opd.RolloutList(scores, rollout=2, teacher="Self-1C")
+        >>> traitlets.link((rollouts, "token"), (other, "token"))  # doctest: +SKIP
 
     Limits: reading only; contexts are edited in the Explorer.
 

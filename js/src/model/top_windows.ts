@@ -1,6 +1,6 @@
 /**
  * The likeliest tokens at a place: from the scores where they came with them, otherwise from Python, a block of one rollout and teacher at
- * a time, kept for a while, and the next block in the reader's direction ahead of need. Python's half is `_top_windows.py`.
+ * a time, kept for a while, and the next block in the reader's direction ahead of need. Python's half is `wire/top_windows.py`.
  */
 import { CodecError } from "./codec";
 import type { RpcParams, ScoresMeta, TopBlock } from "./contract";

@@ -4,12 +4,12 @@ import { formatNumber, formatShort } from "../../core/format";
 import { isolated } from "../../core/plain_text";
 import { maker, setAttribute, setText } from "../dom";
 import { heading } from "../segmented";
+import { changed } from "../state";
 import { cosineWhisker } from "../whisker";
-import { type AlignmentActions, type AlignmentPart, type AlignmentState, changed } from "./state";
+import type { AlignmentActions, AlignmentPart, AlignmentState } from "./state";
 
 const signed = (value: number): string => formatShort(value, { signed: true, missing: "–" });
 const percent = (value: number): string => (Number.isNaN(value) ? "–" : `${Math.round(100 * value)}%`);
-/** From a cosine to a place on the axis, 0 to 1. */
 
 function sentence({ data }: AlignmentState, t: number, o: number): string {
   const mean = (name: Parameters<typeof data.mean>[0]): number => data.mean(name, t, o);
