@@ -2,7 +2,7 @@
  * The colours of the scales. Zero is the page itself, so that a token nobody disagrees about vanishes into it; both ends of the
  * diverging scale have one lightness, so that neither sign looks stronger; text keeps one ink on every step of a theme.
  */
-import { contrast, fromOklch, mix, parseHex, type Rgb, toHex } from "./colour";
+import { fromOklch, mix, parseHex, type Rgb, toHex } from "./colour";
 import { type Ink, MORE } from "./contrast";
 
 /** A theme of the host, as it is and with more contrast. */
@@ -86,10 +86,6 @@ export function markPairs(theme: ThemeName): [Rgb, Rgb][] {
     [marks[name], ends[name]],
   ]);
 }
-
-/** Lowest contrast of any text on any step. */
-export const worstContrast = (theme: ThemeName): number =>
-  Math.min(...textPairs(theme).map(([a, b]) => contrast(a, b)));
 
 function variables(theme: ThemeName): string {
   const { page, ink, noise, noiseInk, marks } = BASES[theme];

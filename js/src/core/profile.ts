@@ -19,8 +19,8 @@ export interface Profile {
   gap: string;
 }
 
-/** The value a column stands for: the one farthest from zero of all tokens in it, since that is what the eye looks for. */
-function strongest(values: ArrayLike<number>, mask: ArrayLike<number>, from: number, to: number): number {
+/** The value that some tokens drawn as one stand for: the one farthest from zero of all, since that is what the eye looks for. */
+export function strongest(values: ArrayLike<number>, mask: ArrayLike<number>, from: number, to: number): number {
   let best = Number.NaN;
   for (let i = from; i < to; i++) {
     if (mask[i] === 0 || Number.isNaN(values[i])) continue;

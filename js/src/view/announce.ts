@@ -24,19 +24,24 @@ export function sentence(state: ViewState): string {
   return `${record.cells.texts[cell]}, token ${state.token + 1} of ${record.length}: ${scale.label} ${number}${unit}${under}`;
 }
 
-export function announcer(root: HTMLElement): View {
+/** Says what `words` makes of the state where the reader has changed one of its parts. */
+export function speaker<State extends object>(
+  root: HTMLElement,
+  parts: (keyof State)[],
+  words: (state: State) => string,
+): { update(state: State): void; destroy(): void } {
   const node = maker(root)("div", { class: "opd-announce", "aria-live": "polite", "aria-atomic": "true" });
   root.append(node);
-  let last: ViewState | null = null;
+  let last: State | null = null;
   let timer: ReturnType<typeof setTimeout> | undefined;
   return {
     update(state) {
       // Nothing is said on arrival: only what the reader did has an answer.
-      const speak = last !== null && changed(last, state, "rollout", "token", "teacher", "signal", "data");
+      const speak = last !== null && changed(last, state, ...parts);
       last = state;
       if (!speak) return;
       clearTimeout(timer);
-      timer = setTimeout(() => last && setText(node, sentence(last)), REST_MS);
+      timer = setTimeout(() => last && setText(node, words(last)), REST_MS);
     },
     destroy() {
       clearTimeout(timer);
@@ -44,3 +49,6 @@ export function announcer(root: HTMLElement): View {
     },
   };
 }
+
+export const announcer = (root: HTMLElement): View =>
+  speaker(root, ["rollout", "token", "teacher", "signal", "data"], sentence);

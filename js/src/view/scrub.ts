@@ -65,8 +65,21 @@ export function scrub({ box, at, signal, coarse = false }: ScrubTarget): void {
   );
 }
 
+/** As `scrub`, for a box of cells: says the cell under the pointer. */
+export function scrubCells(box: HTMLElement, signal: AbortSignal, pick: (cell: number, node: Element) => void): void {
+  scrub({
+    box,
+    signal,
+    at(x, y, event) {
+      const under = event.type === "pointerdown" ? (event.target as Element) : elementAt(box, x, y);
+      const cell = under?.closest("[data-cell]");
+      if (cell && box.contains(cell)) pick(Number(cell.getAttribute("data-cell")), cell);
+    },
+  });
+}
+
 /** The element at a point, also inside a shadow root. */
-export function elementAt(root: Node, x: number, y: number): Element | null {
+function elementAt(root: Node, x: number, y: number): Element | null {
   const scope = root.getRootNode() as Document | ShadowRoot;
   return scope.elementFromPoint?.(x, y) ?? null;
 }

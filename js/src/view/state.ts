@@ -52,6 +52,6 @@ export interface ContextPort {
 }
 
 /** True when any of the listed parts of the state differs: what a view compares before it works. */
-export function changed(before: ViewState | null, after: ViewState, ...parts: (keyof ViewState)[]): boolean {
+export function changed<State extends object>(before: State | null, after: State, ...parts: (keyof State)[]): boolean {
   return before === null || parts.some((part) => before[part] !== after[part]);
 }

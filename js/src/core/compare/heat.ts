@@ -1,17 +1,9 @@
 /** Steps by tokens as rectangles, one path a colour class: the number of nodes does not grow with rollout or run. */
+import { strongest } from "../profile";
 import { colourClass, type ScaleSpec } from "../scale";
 
 /** At most so many columns; several tokens in one are drawn as the value farthest from zero. */
 export const COLUMNS = 400;
-
-function strongest(values: ArrayLike<number>, mask: ArrayLike<number>, from: number, to: number): number {
-  let best = Number.NaN;
-  for (let i = from; i < to; i++) {
-    if (mask[i] === 0 || Number.isNaN(values[i])) continue;
-    if (Number.isNaN(best) || Math.abs(values[i]) > Math.abs(best)) best = values[i];
-  }
-  return best;
-}
 
 export interface Heat {
   columns: number;

@@ -1,41 +1,18 @@
 /** The whole: a bar of switches, the rollouts, the text with all teachers under it and the means, and the selected node. */
 
+import { speaker } from "../announce";
 import { diagnosisTeacherSwitch, questionSwitch } from "../diagnosis_switches";
-import { maker, setText } from "../dom";
+import { maker } from "../dom";
 import { help } from "../help";
+import { notes } from "../notes";
 import { ALIGNMENT_KEYS, ALIGNMENT_MARKS, alignmentKeys } from "./keys";
 import { alignmentLegend } from "./legend";
 import { alignmentList } from "./list";
 import { alignmentNode } from "./node";
-import { alignmentNotes } from "./notes";
 import { alignmentRows } from "./rows";
-import { type AlignmentActions, type AlignmentPart, type AlignmentState, changed } from "./state";
+import type { AlignmentActions, AlignmentPart, AlignmentState } from "./state";
 import { alignmentSummary } from "./summary";
 import { alignmentText, alignmentTitle, tokenSentence } from "./text";
-
-const REST_MS = 250;
-
-/** Says the selected token's values to a screen reader, once the selection has come to rest. */
-function announcer(root: HTMLElement): AlignmentPart {
-  const node = maker(root)("div", { class: "opd-announce", "aria-live": "polite", "aria-atomic": "true" });
-  root.append(node);
-  let last: AlignmentState | null = null;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  return {
-    update(state) {
-      // Nothing is said on arrival: only what the reader did has an answer.
-      const speak = last !== null && changed(last, state, "question", "shown", "token", "teacher");
-      last = state;
-      if (!speak) return;
-      clearTimeout(timer);
-      timer = setTimeout(() => last && setText(node, tokenSentence(last, last.token)), REST_MS);
-    },
-    destroy() {
-      clearTimeout(timer);
-      node.remove();
-    },
-  };
-}
 
 export function alignmentView(root: HTMLElement, actions: AlignmentActions): AlignmentPart {
   const h = maker(root);
@@ -56,13 +33,15 @@ export function alignmentView(root: HTMLElement, actions: AlignmentActions): Ali
     diagnosisTeacherSwitch(bar, actions),
     alignmentLegend(bar),
     alignmentList(inner, actions),
-    alignmentNotes(main),
+    notes<AlignmentState>(main, "Notes", ({ places }) => places.meta.notes),
     alignmentTitle(main),
     alignmentText(main, actions),
     alignmentRows(main, actions),
     alignmentSummary(main, actions),
     alignmentNode(panel, actions),
-    announcer(frame),
+    speaker<AlignmentState>(frame, ["question", "shown", "token", "teacher"], (state) =>
+      tokenSentence(state, state.token),
+    ),
   ];
   const guide = help(root, life.signal, ALIGNMENT_KEYS, ALIGNMENT_MARKS);
   bar.append(guide.button);

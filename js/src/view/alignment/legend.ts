@@ -3,7 +3,8 @@ import { COSINE, STANDINGS, type Standing, standing } from "../../core/node_mark
 import { legendSteps } from "../../core/scale";
 import { kept } from "../cache";
 import { maker } from "../dom";
-import { type AlignmentPart, type AlignmentState, changed, scoreAt } from "./state";
+import { changed } from "../state";
+import { type AlignmentPart, type AlignmentState, scoreAt } from "./state";
 
 const TITLE =
   "Alignment: the cosine of the teacher's gradient with the ideal one, which raises the student's expected success most. Posterior median.";

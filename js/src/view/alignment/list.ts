@@ -7,8 +7,9 @@ import { maker, setAttribute, setText, uniqueId } from "../dom";
 import { outcomeMark } from "../outcome";
 import { type Plot, plot } from "../plot";
 import { heading } from "../segmented";
+import { changed } from "../state";
 import { followBox, rolloutWindow } from "../text/row_window";
-import { type AlignmentActions, type AlignmentPart, type AlignmentState, alignments, changed } from "./state";
+import { type AlignmentActions, type AlignmentPart, type AlignmentState, alignments } from "./state";
 
 const WIDTH = 64;
 const HEIGHT = 18;

@@ -2,12 +2,13 @@
 import { standing } from "../../core/node_mark";
 import { keepFocus, type Maker, maker, setText } from "../dom";
 import { heading } from "../segmented";
+import { changed } from "../state";
 import { makeCell } from "../text/cell";
 import { candidateTable } from "./candidates";
 import { nodeFacts } from "./facts";
 import { gradientTable } from "./gradients";
 import { simplexFigure } from "./simplex";
-import { type AlignmentActions, type AlignmentPart, type AlignmentState, changed } from "./state";
+import type { AlignmentActions, AlignmentPart, AlignmentState } from "./state";
 
 /** Row of the node that is selected; -1 for none. */
 export const selectedRow = (state: AlignmentState): number =>

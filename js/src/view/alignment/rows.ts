@@ -4,16 +4,9 @@ import { standing } from "../../core/node_mark";
 import { isolated } from "../../core/plain_text";
 import { kept } from "../cache";
 import { setAttribute, setText } from "../dom";
+import { changed } from "../state";
 import { cellRows, type RowsShown } from "../text/cell_rows";
-import {
-  type AlignmentActions,
-  type AlignmentPart,
-  type AlignmentState,
-  changed,
-  classes,
-  NO_CELLS,
-  scoreAt,
-} from "./state";
+import { type AlignmentActions, type AlignmentPart, type AlignmentState, classes, NO_CELLS, scoreAt } from "./state";
 
 const COLUMNS = [
   { text: "+", title: "nodes along the ideal gradient, the interval above 0" },

@@ -49,11 +49,3 @@ export function alignments(state: AlignmentState, rollout: RolloutPlace, teacher
     return out;
   });
 }
-
-export function changed(
-  before: AlignmentState | null,
-  after: AlignmentState,
-  ...parts: (keyof AlignmentState)[]
-): boolean {
-  return before === null || parts.some((part) => before[part] !== after[part]);
-}

@@ -3,17 +3,10 @@ import { formatNumber } from "../../core/format";
 import { STANDINGS, standing } from "../../core/node_mark";
 import { maker, setAttribute } from "../dom";
 import { outcomeMark } from "../outcome";
+import { changed } from "../state";
 import { findBar } from "../text/find_bar";
 import { tokenText } from "../text/token_text";
-import {
-  type AlignmentActions,
-  type AlignmentPart,
-  type AlignmentState,
-  changed,
-  classes,
-  NO_CELLS,
-  scoreAt,
-} from "./state";
+import { type AlignmentActions, type AlignmentPart, type AlignmentState, classes, NO_CELLS, scoreAt } from "./state";
 
 /** A token in words, for a tooltip and a screen reader. */
 export function tokenSentence(state: AlignmentState, token: number): string {

@@ -2,7 +2,8 @@
 import { rowOf, segmentOf } from "../../core/wrap";
 import type { Cells } from "../../model/contract";
 import { maker, setAttribute } from "../dom";
-import { elementAt, scrub } from "../scrub";
+import { onResize } from "../resized";
+import { scrubCells } from "../scrub";
 import { Breaking } from "../text/breaking";
 import { copyTrueText, selectedRange } from "../text/copy";
 import { AlignedRows, type AlignedTrack } from "./aligned_rows";
@@ -158,35 +159,20 @@ export function alignedText(options: AlignedOptions): AlignedText {
   const { signal, pick } = options;
   const text = new Aligned(options);
   const { box } = text;
-  scrub({
-    box,
-    signal,
-    at(x, y, event) {
-      const under = event.type === "pointerdown" ? (event.target as Element) : elementAt(box, x, y);
-      const cell = under?.closest("[data-cell]");
-      if (!cell || !box.contains(cell)) return;
-      pick(
-        Number(cell.getAttribute("data-cell")),
-        Number(cell.closest("[data-track]")?.getAttribute("data-track") ?? 0),
-      );
-    },
-  });
+  scrubCells(box, signal, (cell, node) =>
+    pick(cell, Number(node.closest("[data-track]")?.getAttribute("data-track") ?? 0)),
+  );
   copyTrueText(box, signal, () => {
     const range = selectedRange(box);
     return range && text.rows.touched(range);
   });
   box.addEventListener("scroll", () => text.scrolled(), { signal, passive: true });
-  const resized = typeof ResizeObserver === "undefined" ? null : new ResizeObserver(() => text.resize());
-  resized?.observe(box);
-  box.ownerDocument.fonts?.addEventListener("loadingdone", () => text.resize(), { signal });
+  onResize([box], () => text.resize(), signal);
   return {
     node: box,
     show: (cells, tracks) => text.show(cells, tracks),
     paint: (classes) => text.rows.paint(classes),
     select: (cell, track) => text.select(cell, track),
-    destroy() {
-      resized?.disconnect();
-      box.remove();
-    },
+    destroy: () => box.remove(),
   };
 }

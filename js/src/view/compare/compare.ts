@@ -2,7 +2,7 @@
 import { announcer } from "../announce";
 import { maker } from "../dom";
 import { help, keysWith } from "../help";
-import { notes } from "../notes";
+import { scoresNotes } from "../notes";
 import { type Choice, segmented } from "../segmented";
 import { scoresTeacherSwitch, signalSwitch } from "../switches";
 import { keys } from "../text/keys";
@@ -61,7 +61,7 @@ export function compare(root: HTMLElement, actions: CompareActions): CompareView
     layoutSwitch(bar, actions),
     scoresTeacherSwitch(bar, actions),
     signalSwitch(bar, actions),
-    notes(main),
+    scoresNotes(main),
     titleLine(main),
     compareScale(main, actions, (state) => state.scale),
     announcer(frame),

@@ -1,6 +1,6 @@
 /** What the views of a comparison are given beside what every view of scores is. */
 import type { SignalMeta } from "../../model/contract";
-import type { Actions, Selection, ViewState } from "../state";
+import type { Actions, ViewState } from "../state";
 
 export type Layout = "teachers" | "rollouts" | "steps";
 
@@ -39,8 +39,6 @@ export interface CompareView {
   update(state: CompareState): void;
   destroy(): void;
 }
-
-export type Change = Partial<Selection>;
 
 /** Name of the scale of a signal's differences. */
 export const differenceName = (signal: string): string => `${signal} difference`;

@@ -4,7 +4,7 @@ import { announcer } from "../announce";
 import { maker } from "../dom";
 import { help, keysWith } from "../help";
 import { legend } from "../legend";
-import { notes } from "../notes";
+import { scoresNotes } from "../notes";
 import type { Actions, ContextPort, View, ViewState } from "../state";
 import { scoresTeacherSwitch, signalSwitch } from "../switches";
 import { keys } from "../text/keys";
@@ -38,7 +38,7 @@ export function explorer(root: HTMLElement, actions: Actions, contexts: ContextP
     signalSwitch(bar, actions),
     legend(bar),
     rows,
-    notes(main),
+    scoresNotes(main),
     titleLine(main),
     prompts(main),
     absent(main, actions),

@@ -2,6 +2,7 @@
 import { offsets, within } from "../../core/columns";
 import type { Cells } from "../../model/contract";
 import { maker, setAttribute } from "../dom";
+import { onResize } from "../resized";
 import { type CellRow, fillRow, makeRow, paintRow, type Stretch } from "./cell_row";
 import { DomRuler } from "./ruler";
 
@@ -223,8 +224,7 @@ export function cellRows({ root, columns, pick, headName = "", boxName = "" }: C
     columns.map(({ name = "", title }) => h("span", { class: `opd-trow-figure ${name}`.trim(), title })),
   );
   listen(box, rows, pick, life.signal);
-  const resized = typeof ResizeObserver === "undefined" ? null : new ResizeObserver(() => rows.resize());
-  resized?.observe(box);
+  onResize([box], () => rows.resize(), life.signal);
   let selected = -1;
 
   return {
@@ -244,7 +244,6 @@ export function cellRows({ root, columns, pick, headName = "", boxName = "" }: C
     },
     destroy() {
       life.abort();
-      resized?.disconnect();
       head.remove();
       box.remove();
     },

@@ -1,5 +1,6 @@
 /** Rows of one height in a box that scrolls. Only those near the window exist, so that thousands cost no more than a screenful. */
 import { maker } from "../dom";
+import { onResize } from "../resized";
 
 export interface RowWindowOptions {
   root: HTMLElement;
@@ -100,15 +101,12 @@ export function followBox(window: RowWindow, draw: () => void, selected: () => n
     window.read();
     draw();
   };
-  const onResize = (): void => {
+  const resized = (): void => {
     const high = window.read();
     if (!seen) window.reveal(selected());
     seen ||= high;
     draw();
   };
   window.box.addEventListener("scroll", onScroll, { signal, passive: true });
-  if (typeof ResizeObserver === "undefined") return;
-  const resized = new ResizeObserver(onResize);
-  resized.observe(window.box);
-  signal.addEventListener("abort", () => resized.disconnect(), { once: true });
+  onResize([window.box], resized, signal);
 }

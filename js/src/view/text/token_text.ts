@@ -5,7 +5,8 @@
 import { rowOf, segmentOf } from "../../core/wrap";
 import type { Cells } from "../../model/contract";
 import { maker, setAttribute } from "../dom";
-import { dragged, elementAt, scrub } from "../scrub";
+import { onResize } from "../resized";
+import { dragged, scrubCells } from "../scrub";
 import { Breaking } from "./breaking";
 import { copyTrueText, selectUpTo } from "./copy";
 import { printing } from "./printing";
@@ -232,17 +233,9 @@ class Flow {
   }
 }
 
-function follow(flow: Flow, { signal, pick }: TokenTextOptions): () => void {
+function follow(flow: Flow, { signal, pick }: TokenTextOptions): void {
   const { box } = flow;
-  scrub({
-    box,
-    signal,
-    at(x, y, event) {
-      const under = event.type === "pointerdown" ? (event.target as Element) : elementAt(box, x, y);
-      const cell = under?.closest("[data-cell]");
-      if (cell && box.contains(cell)) pick(Number(cell.getAttribute("data-cell")));
-    },
-  });
+  scrubCells(box, signal, (cell) => pick(cell));
   copyTrueText(box, signal, () => selectedTokens(flow.rows.sheet, flow.cells.texts));
   box.addEventListener("scroll", () => flow.scrolled(), { signal, passive: true });
   box.addEventListener(
@@ -256,16 +249,12 @@ function follow(flow: Flow, { signal, pick }: TokenTextOptions): () => void {
     },
     { signal },
   );
-  const resized = typeof ResizeObserver === "undefined" ? null : new ResizeObserver(() => flow.resize());
-  resized?.observe(box);
-  resized?.observe(flow.rows.sheet);
-  box.ownerDocument.fonts?.addEventListener("loadingdone", () => flow.resize(), { signal });
-  return () => resized?.disconnect();
+  onResize([box, flow.rows.sheet], () => flow.resize(), signal);
 }
 
 export function tokenText(options: TokenTextOptions): TokenText {
   const flow = new Flow(options, () => options.scrolled?.());
-  const leave = follow(flow, options);
+  follow(flow, options);
   printing(flow, options.signal);
   return {
     node: flow.box,
@@ -281,7 +270,6 @@ export function tokenText(options: TokenTextOptions): TokenText {
       flow.draw();
     },
     destroy() {
-      leave();
       flow.stop();
       flow.box.remove();
     },

@@ -7,9 +7,10 @@ import type { SuccessScale } from "../../core/tree/colour";
 import { Outline } from "../../core/tree/outline";
 import type { TreeSearch } from "../../core/tree/search";
 import { maker, setAttribute, uniqueId } from "../dom";
+import { changed } from "../state";
 import { followBox, RowWindow } from "../text/row_window";
 import { treeRow } from "./row";
-import { type TreeActions, type TreeState, treeChanged } from "./state";
+import type { TreeActions, TreeState } from "./state";
 
 const ROW = 26;
 /** Rows beyond the window; and the sizes taken where layout is not known yet. */
@@ -168,7 +169,7 @@ class Sheet implements OutlineView {
   }
 
   update(state: TreeState, scale: SuccessScale): void {
-    const moved = treeChanged(this.state, state, "tree", "run", "rollout");
+    const moved = changed(this.state, state, "tree", "run", "rollout");
     const fresh = !this.outlines.has(state.tree);
     const before = this.state;
     this.state = state;

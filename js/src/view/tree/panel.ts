@@ -5,9 +5,10 @@ import type { Success } from "../../core/tree/question";
 import type { Cells } from "../../model/contract";
 import { maker, setText } from "../dom";
 import { heading } from "../segmented";
+import { changed } from "../state";
 import { tokenText } from "../text/token_text";
 import { shareWhisker } from "../whisker";
-import { type TreeActions, type TreeState, treeChanged } from "./state";
+import type { TreeActions, TreeState } from "./state";
 import { alignmentMark, countsOf, ENDING_SIGNS, ofRollouts, share, told } from "./words";
 
 export interface TreePanel {
@@ -123,7 +124,7 @@ function pathText(root: HTMLElement, actions: TreeActions) {
     node: text.node,
     show(next: TreeState, run: number, scale: SuccessScale): number {
       const chosen = next.tree.rolloutAt(run, next.rollout);
-      if (treeChanged(state, next, "tree") || chosen !== rollout) {
+      if (changed(state, next, "tree") || chosen !== rollout) {
         rollout = chosen;
         text.show(chosen < 0 ? { starts: [], texts: [], kinds: "" } : cells(next.tree));
       }
@@ -157,7 +158,7 @@ export function treePanel(root: HTMLElement, actions: TreeActions): TreePanel {
   return {
     node,
     update(state, scale) {
-      if (!treeChanged(last, state, "tree", "run", "rollout", "teacher", "visits") && scale === lastScale) return;
+      if (!changed(last, state, "tree", "run", "rollout", "teacher", "visits") && scale === lastScale) return;
       last = state;
       lastScale = scale;
       const run = Math.max(0, state.run);

@@ -35,8 +35,3 @@ export interface TreeState {
 export interface TreeActions {
   select(change: Partial<TreeChange>): void;
 }
-
-/** True where any of the listed parts differs. */
-export function treeChanged(before: TreeState | null, after: TreeState, ...parts: (keyof TreeState)[]): boolean {
-  return before === null || parts.some((part) => before[part] !== after[part]);
-}

@@ -5,11 +5,12 @@ import { furthestApart } from "../../core/tree/spread";
 import { diagnosisTeacherSwitch, questionSwitch } from "../diagnosis_switches";
 import { maker } from "../dom";
 import { help } from "../help";
+import { changed } from "../state";
 import { TREE_KEYS, TREE_MARKS, treeKeys } from "./keys";
 import { treeLegend } from "./legend";
 import { type OutlineView, treeOutline } from "./outline";
 import { treePanel } from "./panel";
-import { type TreeActions, type TreeState, treeChanged } from "./state";
+import type { TreeActions, TreeState } from "./state";
 import { type TreeTools, treeTools } from "./tools";
 
 export interface TreeViewParts {
@@ -95,7 +96,7 @@ class Walk {
   }
 
   update(state: TreeState, text: string): void {
-    const other = treeChanged(this.state, state, "tree");
+    const other = changed(this.state, state, "tree");
     this.state = state;
     if (other && (this.search || text)) {
       this.search = text === "" ? null : new TreeSearch(state.tree, text);
@@ -141,10 +142,10 @@ export function treeView(root: HTMLElement, actions: TreeActions): TreeViewParts
   let scale: SuccessScale | null = null;
   return {
     update(state) {
-      if (!scale || treeChanged(last, state, "tree", "colour")) {
+      if (!scale || changed(last, state, "tree", "colour")) {
         scale = successScale(state.colour, state.tree.success(0).mean);
         legend.draw(state, scale);
-      } else if (treeChanged(last, state, "teacher")) legend.draw(state, scale);
+      } else if (changed(last, state, "teacher")) legend.draw(state, scale);
       last = state;
       for (const one of switches) one.update(state);
       tools.update(state);
