@@ -39,8 +39,8 @@ class Window {
   private readonly uid = uniqueId();
   private rows = new Map<number, ListRow>();
   private lines: ListLine[] = [];
-  /** Rollouts in the order shown. */
-  private order: number[] = [];
+  /** The place of each rollout among those shown, from 1; in that order. */
+  private places = new Map<number, number>();
 
   constructor(private readonly root: HTMLElement) {
     this.window = rolloutWindow(root);
@@ -53,8 +53,9 @@ class Window {
   /** Takes other lines; says how many rollouts are among them. */
   arrange(lines: ListLine[]): number {
     this.lines = lines;
-    this.order = lines.flatMap((line) => (line.kind === "rollout" ? [line.index] : []));
-    return this.order.length;
+    this.places = new Map();
+    for (const line of lines) if (line.kind === "rollout") this.places.set(line.index, this.places.size + 1);
+    return this.places.size;
   }
 
   /** Rows show records of one data set: another one starts afresh. */
@@ -77,7 +78,6 @@ class Window {
   draw(state: ViewState): void {
     const h = maker(this.root);
     const rows = new Map<number, ListRow>();
-    const places = new Map(this.order.map((index, at) => [index, String(at + 1)]));
     this.window.draw(this.lines.length, (i) => {
       const line = this.lines[i];
       if (line.kind === "question") {
@@ -88,8 +88,8 @@ class Window {
       row.update(state, line.index === state.rollout);
       rows.set(line.index, row);
       // Headings stand between the rollouts and are none.
-      setAttribute(row.node, "aria-posinset", places.get(line.index) ?? null);
-      setAttribute(row.node, "aria-setsize", String(this.order.length));
+      setAttribute(row.node, "aria-posinset", String(this.places.get(line.index)));
+      setAttribute(row.node, "aria-setsize", String(this.places.size));
       return row.node;
     });
     this.rows = rows;
@@ -106,7 +106,7 @@ class Window {
 
   /** The rollout `step` lines from the given one, over question lines. */
   step(rollout: number, step: number): number {
-    const { order } = this;
+    const order = [...this.places.keys()];
     const at = order.indexOf(rollout);
     return at < 0 ? (order[0] ?? rollout) : order[Math.max(0, Math.min(order.length - 1, at + step))];
   }
