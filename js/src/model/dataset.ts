@@ -197,7 +197,15 @@ export class Dataset {
   lack(rollout: number, name: string, teacher: string, token: number): string {
     if (!this.values(rollout, name, teacher)) return "not available";
     const groups = this.groups(rollout, name, teacher);
-    return groups && groups[token] < 0 ? "not comparable" : "not scored";
+    if (groups && groups[token] < 0) return "not comparable";
+    if (this.signal(name)?.tier !== "L1") return "not scored";
+    // Both log-probabilities are known, and one is -inf: what is made of them has no value.
+    const student = this.values(rollout, "student_surprisal", teacher);
+    const theirs = this.value(rollout, "teacher_surprisal", teacher, token);
+    const [from, to] = (groups && groupOf(groups, token)) ?? [token, token + 1];
+    const own = student?.subarray(from, to).reduce((sum, one) => sum + one, 0) ?? Number.NaN;
+    if (own + theirs !== Number.POSITIVE_INFINITY) return "not scored";
+    return own === theirs ? "undefined (∞ − ∞)" : "undefined";
   }
 
   mask(rollout: number): Uint8Array {

@@ -16,6 +16,8 @@ export interface ShownTrack extends AlignedTrack {
   track: Track | null;
   /** Of a difference, what it is taken of. */
   sides?: readonly [Track, Track];
+  /** Why a token has no value, in words; not known of a step's. */
+  lack?(token: number): string;
 }
 
 export function teacherTrack(state: CompareState, teacher: string): ShownTrack {
@@ -28,6 +30,7 @@ export function teacherTrack(state: CompareState, teacher: string): ShownTrack {
     title: `${isolated(teacher)}: ${values ? title : `has no ${scale.label}`}`,
     scale,
     track: values && track(values, data.groups(rollout, signal, teacher), scale.aggregate),
+    lack: (token) => data.lack(rollout, signal, teacher, token),
   };
 }
 
@@ -67,13 +70,13 @@ export function trackClass(state: CompareState, shown: ShownTrack, cell: number)
 }
 
 /** What a row says of a cell, in words and figures, with its unit. */
-export function trackWords(state: CompareState, { track: own, scale, sides }: ShownTrack, cell: number): string {
+export function trackWords(state: CompareState, { track: own, scale, sides, lack }: ShownTrack, cell: number): string {
   if (!own) return `no ${scale.label}`;
   const [from, to] = rangeOf(state, cell);
   if (own.apart(from, to)) return "not comparable";
   const value = own.cell(from, to);
   const undefined_ = sides?.every((side) => !Number.isNaN(side.cell(from, to))) ?? false;
-  const missing = undefined_ ? "undefined (∞ − ∞)" : "not scored";
+  const missing = undefined_ ? "undefined (∞ − ∞)" : lack?.(from);
   const text = formatNumber(value, { signed: scale.scale === "diverging", whole: scale.scale === "log", missing });
   if (Number.isNaN(value)) return text;
   return `${text}${scale.unit ? ` ${scale.unit}` : ""}${inNoise(value, scale) ? ", in the noise band" : ""}`;

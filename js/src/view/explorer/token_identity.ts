@@ -72,7 +72,8 @@ export function cellParts(h: Maker, state: ViewState, actions: Actions): HTMLEle
   );
   for (let i = from; i < to; i++) {
     const id = data.tokenId(rollout, i);
-    const number = formatNumber(values ? values[i] : Number.NaN, { signed: scale.scale === "diverging" });
+    const missing = data.lack(rollout, signal, teacher, i);
+    const number = formatNumber(values ? values[i] : Number.NaN, { signed: scale.scale === "diverging", missing });
     const part = h(
       "button",
       { type: "button", class: "opd-button", "aria-pressed": String(i === state.token), [KEPT]: `part ${i}` },

@@ -22,7 +22,8 @@ function unranked(state: ViewState, cell: number): string {
   const { value, masked, incomparable } = series(state);
   if (incomparable(cell)) return `not comparable with ${isolated(state.teacher)}: not ranked`;
   if (masked(cell)) return "not the student’s own token: not ranked";
-  return Number.isNaN(value(cell)) ? "this token was not scored" : "inside the noise band: not ranked";
+  const { data, rollout, signal, teacher, token } = state;
+  return `${Number.isNaN(value(cell)) ? data.lack(rollout, signal, teacher, token) : "inside the noise band"}: not ranked`;
 }
 
 export interface JumpBar extends View {
