@@ -1,4 +1,5 @@
 /** How a token of a diagnosed rollout is drawn: by the alignment of the node it stands at, or by why there is none. */
+import { own } from "./own";
 import { colourClass, type ScaleSpec } from "./scale";
 
 export type Standing = "scored" | "open" | "silent" | "outside" | "few" | "unscored";
@@ -23,7 +24,7 @@ const WORDS: Record<string, Standing> = {
 /** "open": the interval holds 0, so that the sign is not settled. */
 export function standing(score: NodeScore | null): Standing {
   if (score === null) return "unscored";
-  if (score.verdict !== "") return WORDS[score.verdict] ?? "silent";
+  if (score.verdict !== "") return own(WORDS, score.verdict) ?? "silent";
   return score.low <= 0 && score.high >= 0 ? "open" : "scored";
 }
 

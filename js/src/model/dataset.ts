@@ -3,6 +3,7 @@
  * Dataset, so that views can compare by identity. Rollout records keep theirs: a strip is rebuilt only for another rollout.
  */
 import { groupOf } from "../core/groups";
+import { own } from "../core/own";
 import { type Stats, stats } from "../core/stats";
 import { float32, int32, NO_ID, uint8, uint32 } from "./codec";
 import type {
@@ -176,13 +177,13 @@ export class Dataset {
 
   /** The teacher's own tokens of a group, as shown; none where they were not sent. */
   otherTokens(rollout: number, teacher: string, group: number): string[] {
-    return this.rollout(rollout).other_tokens?.[teacher]?.[group] ?? [];
+    return own(this.rollout(rollout).other_tokens, teacher)?.[group] ?? [];
   }
 
   /** How many tokens a teacher reads a response as. */
   responseTokens(rollout: number, teacher: string): number {
     const record = this.rollout(rollout);
-    return record.other_lengths?.[teacher] ?? record.length;
+    return own(record.other_lengths, teacher) ?? record.length;
   }
 
   /** The value at a token, that of its group where it is in one; NaN where missing. */
@@ -256,12 +257,14 @@ export class Dataset {
 
   teacherPrompt(rollout: number, teacher: string): PromptMeta | null {
     const live = this.overlays.get(slot(teacher, rollout));
-    return live?.entry.prompt ?? this.meta.prompts[this.rollout(rollout).teacher_prompts[teacher]] ?? null;
+    const index = own(this.rollout(rollout).teacher_prompts, teacher) ?? -1;
+    return live?.entry.prompt ?? this.meta.prompts[index] ?? null;
   }
 
   /** The context the shown values belong to: the edited one where there is one. */
   context(rollout: number, teacher: string): ContextMeta | null {
-    return this.overlays.get(slot(teacher, rollout))?.entry.context ?? this.rollout(rollout).contexts[teacher] ?? null;
+    const edit = this.overlays.get(slot(teacher, rollout));
+    return edit?.entry.context ?? own(this.rollout(rollout).contexts, teacher) ?? null;
   }
 
   edited(rollout: number, teacher: string): boolean {

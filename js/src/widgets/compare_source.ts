@@ -3,6 +3,7 @@
 import type { AnyModel } from "@anywidget/types";
 import { beyond, type Counted, fittedLimit } from "../core/compare/scale";
 import { difference, track } from "../core/compare/track";
+import { own } from "../core/own";
 import { isolated } from "../core/plain_text";
 import { float32 } from "../model/codec";
 import type { ScoresMeta, SignalMeta } from "../model/contract";
@@ -64,8 +65,8 @@ class CompareSource implements Source<CompareState, Selection> {
     const steps = this.series(base.data);
     const arrangement = this.arrangement(base, steps);
     const whole = { ...base, ...arrangement };
-    const fitted = steps ? (this.trait()?.limits[base.signal] ?? base.scale.limit) : base.scale.limit;
-    const limit = arrangement.limits[base.signal] ?? fitted;
+    const fitted = steps ? (own(this.trait()?.limits, base.signal) ?? base.scale.limit) : base.scale.limit;
+    const limit = own(arrangement.limits, base.signal) ?? fitted;
     const scale = this.scale(base, `${base.signal}\u0000${limit}`, () => {
       // Python has looked at the first step, up to its own end.
       const ends = limit === base.scale.limit && !steps ? base.data.beyond(base.scale) : this.ends(base, steps, limit);

@@ -74,7 +74,7 @@ export function compareScale(
       setText(title, asked.label);
       setAttribute(box, "aria-label", `Scale of ${asked.label}`);
       words.update({ ...state, scale: asked });
-      control.show(CHOICES, asked.name in state.limits ? "this" : "all");
+      control.show(CHOICES, Object.hasOwn(state.limits, asked.name) ? "this" : "all");
       setText(sign, asked.scale === "diverging" ? "±" : asked.scale === "log" ? "1 –" : "0 –");
       setAttribute(input, "aria-label", `End of the scale of ${asked.label}, ${asked.unit}`);
       if (focused(input) !== input) input.value = String(asked.limit);

@@ -1,6 +1,7 @@
 /** A run in words: what it does, how far it is, what it will cost. */
 import { count, duration } from "../../core/duration";
 import { plural } from "../../core/format";
+import { own } from "../../core/own";
 import type { ProgressTrait } from "../../model/progress_contract";
 
 const PHASES: Record<ProgressTrait["phase"], string> = {
@@ -18,7 +19,8 @@ export function stateWords({ state, phase, stored, live }: ProgressTrait): strin
   if (state === "stopped") return live && stored ? "stopped; what was drawn is kept in its folder" : "stopped";
   if (state === "stopping") return "stopping after the batch in hand";
   if (state === "waiting") return "waiting for the background thread";
-  return PHASES[phase] ? `running: ${PHASES[phase]}` : "running";
+  const doing = own(PHASES, phase);
+  return doing ? `running: ${doing}` : "running";
 }
 
 export function figures({ state, spent, budget, seconds, speed, left }: ProgressTrait): string {

@@ -1,4 +1,5 @@
 /** Above the text: which question, which rollout, how it ended, and whatever is not as it should be. */
+import { own } from "../../core/own";
 import type { RolloutMeta } from "../../model/contract";
 import { maker } from "../dom";
 import { outcomeMark } from "../outcome";
@@ -18,9 +19,10 @@ const ENDS: Record<string, [string, string]> = {
 
 function badges(record: RolloutMeta): [string, string][] {
   const out: [string, string][] = [];
-  if (record.status in ENDS) out.push(ENDS[record.status]);
+  const end = own(ENDS, record.status);
+  if (end) out.push(end);
   if (record.text_source !== "exact_ids") {
-    out.push(SOURCES[record.text_source] ?? [record.text_source, "Not the ids that were sampled."]);
+    out.push(own(SOURCES, record.text_source) ?? [record.text_source, "Not the ids that were sampled."]);
   }
   return out;
 }
