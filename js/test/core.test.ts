@@ -194,4 +194,14 @@ describe("list", () => {
     expect(ids({ sort: "length" })).toEqual([3, 2, 1, 0]);
     expect(ids({ sort: "question" })).toEqual(["q", 0, 1, 3, "r", 2]);
   });
+
+  it("leaves a rollout without a question alone, under its own title", () => {
+    const alone = [0, 1].map((index) => ({ ...entry(index, "correct", 1, ""), title: `asked ${index}` }));
+    const lines = arrange([...alone, entry(2, "correct", 1)], { filter: "all", find: "", sort: "question" });
+    expect(lines.flatMap((l) => (l.kind === "question" ? [[l.title, l.count]] : []))).toEqual([
+      ["asked 0", 1],
+      ["asked 1", 1],
+      ["q", 1],
+    ]);
+  });
 });

@@ -47,11 +47,13 @@ export function arrange(entries: readonly ListEntry[], query: ListQuery): ListLi
 }
 
 function grouped(entries: readonly ListEntry[]): ListLine[] {
-  const groups = new Map<string, ListEntry[]>();
+  const groups = new Map<string | number, ListEntry[]>();
   for (const entry of entries) {
-    const group = groups.get(entry.question);
+    // A rollout without a question stands alone.
+    const key = entry.question || entry.index;
+    const group = groups.get(key);
     if (group) group.push(entry);
-    else groups.set(entry.question, [entry]);
+    else groups.set(key, [entry]);
   }
   return [...groups.values()].flatMap((group): ListLine[] => [
     { kind: "question", title: group[0].title, count: group.length },
