@@ -228,6 +228,21 @@ describe("a kernel that does not answer", () => {
     expect(s.draft(T).phase).toBe("rest");
   });
 
+  it("is sent what was typed last, also before the pause is over", async () => {
+    const { calls, session: s } = start();
+    s.edit(T, "a");
+    await pass(PAUSE_MS + LOST_MS);
+    s.edit(T, "ab");
+    s.resend(T);
+    expect(calls.at(-1)).toMatchObject({ method: "set_context", params: { text: "ab" } });
+    s.edit(place("U"), "never sent yet");
+    s.resend(place("U"));
+    expect(calls.at(-1)).toMatchObject({ method: "set_context", params: { text: "never sent yet" } });
+    const { length } = calls;
+    await pass(PAUSE_MS);
+    expect(calls).toHaveLength(length);
+  });
+
   it("is asked again at once when the reader wants it", async () => {
     const { calls, session: s } = start();
     s.edit(T, "a");

@@ -158,7 +158,12 @@ export function createContextSession(
       const job: RpcParams["cancel_job"] = { teacher: running.teacher, question: running.question };
       rpc.request("cancel_job", job, life).catch(() => changed());
     },
-    resend: (place) => void send(at(place)),
+    resend(place) {
+      const slot = at(place);
+      // What was typed since, if its pause is not over.
+      slot.sent = slot.draft.text ?? slot.sent;
+      void send(slot);
+    },
     settle(data) {
       for (const slot of slots.values()) {
         const { text, phase } = slot.draft;
