@@ -122,6 +122,26 @@ describe("facts of a context while another text stands below", () => {
 });
 
 describe("the context's field", () => {
+  it.each([false, true])("is the reader's while they are in it, in a shadow root too: %s", async (shadow) => {
+    const host = document.body.appendChild(document.createElement("div"));
+    const within = shadow ? host.attachShadow({ mode: "open" }) : host;
+    const { el, one, model } = await show(makeScores());
+    within.append(el);
+    const field = one(".opd-context-text") as HTMLTextAreaElement;
+    const { value } = field;
+    const changed = makeScores();
+    changed.meta.rollouts[1].contexts[SELF].text = "from another view";
+    const settled = (): Promise<void> => new Promise((done) => setTimeout(done, 50));
+    field.focus();
+    model.set("scores", changed);
+    await settled();
+    expect(field.value).toBe(value);
+    field.blur();
+    model.set("scores", { ...changed });
+    await settled();
+    expect(field.value).toBe("from another view");
+  });
+
   it.each([
     ["", 10, 1],
     ["a\nb\n", 10, 3],
