@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { count, duration } from "../src/core/duration";
 import { widthsLine } from "../src/core/widths_line";
+import { staticModel } from "../src/host/static_model";
 import { LOST_MS, SLOW_MS } from "../src/model/context_session";
 import type { ProgressTrait } from "../src/model/progress_contract";
 import { RpcError } from "../src/model/rpc";
@@ -215,6 +216,31 @@ describe("the widget", () => {
     expect(sent).toMatchObject([{ kind: "request", method: "stop", params: {} }]);
     end();
     expect(root.childNodes.length).toBe(0);
+  });
+
+  it.each([
+    ["running", "stopped: the kernel has ended; what was drawn is kept in its folder"],
+    ["stopped", "stopped: the kernel has ended; what was drawn is kept in its folder"],
+    ["failed", "failed"],
+    ["done", "finished"],
+  ])("offers nothing once the kernel has ended, and says so: %s", async (state, words) => {
+    const model = staticModel({ progress: { ...RUN, state }, ...CHOSEN });
+    const el = document.body.appendChild(document.createElement("div"));
+    const sent = vi.spyOn(model, "send");
+    const { render } = widget as { render(props: object): () => void };
+    const end = render({ model, el, signal: new AbortController().signal });
+    const one = (selector: string): HTMLElement => el.querySelector<HTMLElement>(selector)!;
+    one(".opd-run-button").click();
+    const before = sent.mock.calls.length;
+    el.classList.add("jupyter-widgets-disconnected");
+    await vi.waitFor(() => expect(one(".opd-run-next").hidden).toBe(true)); // there is no `run` to ask for its result
+    await vi.waitFor(() => expect(one(".opd-run-state").textContent).toBe(words));
+    expect([one(".opd-run-button").hidden, one(".opd-run-answer").hidden]).toEqual([true, true]);
+    expect(one(".opd-run-at").textContent).toBe("");
+    one(".opd-run-button").click();
+    expect(sent.mock.calls.length).toBe(before);
+    end();
+    el.remove();
   });
 });
 

@@ -25,7 +25,7 @@ export interface Kind<State, Change> {
   /** What is said where there is nothing to show. */
   empty: string;
   /** `redraw` asks for another state: something has come that is no trait. */
-  source(model: AnyModel<AnyTraits>, redraw: () => void, signal: AbortSignal): Source<State, Change>;
+  source(model: AnyModel<AnyTraits>, redraw: () => void, signal: AbortSignal, kernel: Kernel): Source<State, Change>;
 }
 
 export interface Site<Change> {
@@ -63,7 +63,6 @@ export function mount<State, Change extends object>(
   root.append(empty);
   el.append(root);
   followTheme(root, life.signal);
-  const source = kind.source(model, () => refresh(), life.signal);
   let state: State | null = null;
 
   const draw = (): void => {
@@ -95,6 +94,7 @@ export function mount<State, Change extends object>(
   };
   root.addEventListener("keydown", drawFirst, { capture: true, signal: life.signal });
   const kernel = followKernel(model.widget_manager, el, life.signal, refresh);
+  const source = kind.source(model, refresh, life.signal, kernel);
   const chosen: Chosen<Change> = createChosen({
     model,
     host: props.host,

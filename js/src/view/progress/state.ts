@@ -1,8 +1,14 @@
 /** What the parts of the progress view are given, and what they may ask for. */
 import type { ProgressSelection, ProgressTrait } from "../../model/progress_contract";
 
+/** A run as it is shown. */
+export interface ShownRun extends ProgressTrait {
+  /** Whether the kernel has ended, and the run with it. */
+  ended?: boolean;
+}
+
 export interface ProgressState {
-  run: ProgressTrait;
+  run: ShownRun;
   /** [n, 3]: tokens spent, median and mean width. */
   line: Float32Array;
   chosen: ProgressSelection;

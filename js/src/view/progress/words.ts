@@ -3,6 +3,7 @@ import { count, duration } from "../../core/duration";
 import { plural } from "../../core/format";
 import { own } from "../../core/own";
 import type { ProgressTrait } from "../../model/progress_contract";
+import type { ShownRun } from "./state";
 
 const PHASES: Record<ProgressTrait["phase"], string> = {
   probe: "a first probe",
@@ -13,10 +14,13 @@ const PHASES: Record<ProgressTrait["phase"], string> = {
   end: "",
 };
 
-export function stateWords({ state, phase, stored, live }: ProgressTrait): string {
+export function stateWords({ state, phase, stored, live, ended }: ShownRun): string {
   if (state === "done") return "finished";
   if (state === "failed") return "failed";
-  if (state === "stopped") return live && stored ? "stopped; what was drawn is kept in its folder" : "stopped";
+  if (state === "stopped") {
+    const kept = stored && (live || ended) ? "; what was drawn is kept in its folder" : "";
+    return `stopped${ended ? ": the kernel has ended" : ""}${kept}`;
+  }
   if (state === "stopping") return "stopping after the batch in hand";
   if (state === "waiting") return "waiting for the background thread";
   const doing = own(PHASES, phase);
@@ -42,7 +46,7 @@ export function costWords({ cost, budget }: ProgressTrait): string {
 }
 
 /** Said to a screen reader: a change of state, and each quarter of the budget; no more. */
-export function spoken(run: ProgressTrait): string {
+export function spoken(run: ShownRun): string {
   if (run.state === "failed") return `Diagnosis failed: ${run.message}`;
   if (run.state !== "running") return `Diagnosis ${stateWords(run)}, ${figures(run)}`;
   const quarter = Math.min(3, Math.floor((4 * run.spent) / Math.max(1, run.budget)));
