@@ -1,7 +1,10 @@
 import { describe, expect, it, vi } from "vitest";
+import { makeScores } from "../dev/fixture";
 import { followKernel } from "../src/host/kernel";
+import { staticModel } from "../src/host/static_model";
 import { createContextSession, LOST_MS, PAUSE_MS } from "../src/model/context_session";
 import { contextStatus } from "../src/view/explorer/context_status";
+import tokenPanel from "../src/widgets/token_panel";
 
 type Slot = (sender: unknown, value: never) => void;
 
@@ -103,4 +106,24 @@ it("stops what an edit does on its way, and keeps its text", async () => {
   expect(request).toHaveBeenCalledTimes(1);
   expect(session.draft(place).text).toBe("second");
   vi.useRealTimers();
+});
+
+it("is said in place of the likeliest tokens that were not fetched before", async () => {
+  const scores = makeScores();
+  scores.meta.top_source = "on_request";
+  const model = staticModel({ scores, rollout: 0, token: 1, teacher: "", signal: "advantage" });
+  const send = vi.spyOn(model, "send");
+  const el = document.body.appendChild(document.createElement("div"));
+  const { render } = tokenPanel as unknown as { render(props: object): () => void };
+  const end = render({ model, el, signal: new AbortController().signal, host: {}, experimental: {} });
+  const words = (): string => el.querySelector(".opd-top-box")?.textContent ?? "";
+  await vi.waitFor(() => expect(words()).toBe("Fetching the likeliest tokens …"));
+  await vi.waitFor(() => expect(send).toHaveBeenCalledTimes(1));
+  el.classList.add("jupyter-widgets-disconnected");
+  await vi.waitFor(() => expect(words()).toBe("The kernel has ended: for the likeliest tokens, run this cell again."));
+  model.set("token", 2);
+  await new Promise((done) => setTimeout(done, 50));
+  expect(send).toHaveBeenCalledTimes(1);
+  end();
+  el.remove();
 });

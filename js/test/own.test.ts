@@ -55,7 +55,7 @@ it("a signal of such a name has the end that was fitted", () => {
   const [signal, ...others] = scores.meta.signals;
   const meta = { ...scores.meta, signals: [{ ...signal, name: WORD }, ...others] };
   const model = staticModel({ scores: { ...scores, meta }, across: "teachers", limits: {} });
-  const source = compareKind().source(model as never, () => undefined, new AbortController().signal);
+  const source = compareKind().source(model as never, () => undefined, new AbortController().signal, { ended: false });
   const state = source.state({ rollout: 0, token: -1, teacher: "", signal: WORD });
   expect(state?.scale.limit).toBe(signal.limit);
 });

@@ -3,7 +3,7 @@ import { makeScores } from "../dev/fixture";
 import type { LiveEntry, ScoresTrait, TopBlock, WireRollout } from "../src/model/contract";
 import { Dataset } from "../src/model/dataset";
 import { type Answer, type BinaryRpc, RpcError } from "../src/model/rpc";
-import { BLOCK, LOST_MS, PATIENCE_MS, SLOW_MS, TopWindows } from "../src/model/top_windows";
+import { BLOCK, LOST_MS, PATIENCE_MS, SLOW_MS, TopWindows, TRIES } from "../src/model/top_windows";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -72,14 +72,15 @@ function start() {
     });
   const life = new AbortController();
   const changed = vi.fn();
-  const tops = new TopWindows({ fetch, request: async () => ({}) }, life.signal, changed);
+  const kernel = { ended: false };
+  const tops = new TopWindows({ fetch, request: async () => ({}) }, life.signal, changed, () => kernel.ended);
   const data = Dataset.read(asked(), null);
   const look = async (token: number, of = data) => {
     const answer = tops.of(of).at(0, token, T);
     await settled();
     return answer;
   };
-  return { calls, life, changed, tops, data, look };
+  return { calls, life, changed, tops, data, look, kernel };
 }
 
 const starts = (calls: Call[]): unknown[] => calls.map(({ params }) => params.start);
@@ -172,6 +173,48 @@ describe("a window that moves on", () => {
     expect(starts(calls)).toEqual([0, 0]);
   });
 
+  it("asks a few times at most, ever more seldom, and then says why there is nothing", async () => {
+    const { calls, changed, look } = start();
+    await look(0);
+    for (let tries = 0; tries < TRIES; tries++) {
+      await calls[tries].answer({ superseded: true });
+      await vi.advanceTimersByTimeAsync(PATIENCE_MS * 2 ** tries - 1);
+      expect(calls).toHaveLength(tries + 1);
+      await vi.advanceTimersByTimeAsync(1);
+      expect(calls).toHaveLength(tries + 2);
+    }
+    expect(changed).not.toHaveBeenCalled();
+    await calls[TRIES].answer({ superseded: true });
+    expect(changed).toHaveBeenCalledTimes(1);
+    const found = await look(0);
+    expect(found.state === "failed" && found.message).toContain("newer scores");
+    // The block ahead is no better off; after it there is silence.
+    const first = calls.length;
+    for (let i = first - 1; i < calls.length; i++) {
+      await calls[i].answer({ superseded: true });
+      await vi.advanceTimersByTimeAsync(PATIENCE_MS * 2 ** TRIES);
+    }
+    expect(starts(calls.slice(first - 1))).toEqual(Array(TRIES + 1).fill(BLOCK));
+    await vi.advanceTimersByTimeAsync(10 * LOST_MS);
+    expect(calls).toHaveLength(2 * TRIES + 2);
+    const next = Dataset.read(asked(2), null);
+    expect(await look(0, next)).toEqual({ state: "fetching" });
+    await calls[2 * TRIES + 2].answer();
+    expect((await look(0, next)).state).toBe("here");
+  });
+
+  it("does not keep a reader waiting elsewhere for newer scores", async () => {
+    const { calls, look } = start();
+    await look(0);
+    for (let tries = 0; tries < 3; tries++) {
+      await calls[tries].answer({ superseded: true });
+      await vi.advanceTimersByTimeAsync(PATIENCE_MS * 2 ** tries);
+    }
+    await calls[3].answer({ superseded: true });
+    await look(2 * BLOCK);
+    expect(starts(calls)).toEqual([0, 0, 0, 0, 2 * BLOCK]);
+  });
+
   it("asks for an edit by its version", async () => {
     const { calls, data, look } = start();
     await look(0);
@@ -232,6 +275,21 @@ describe("a kernel", () => {
     expect(starts(calls)).toEqual([0, BLOCK]);
     expect(await look(BLOCK)).toEqual({ state: "fetching" });
     expect(starts(calls)).toEqual([0, BLOCK, BLOCK]);
+  });
+
+  it("that has ended is sent nothing more, and what came before it ended is still shown", async () => {
+    const { calls, data, tops, kernel, look } = start();
+    await look(0);
+    await calls[0].answer();
+    await look(BLOCK);
+    const before = tops.of(data);
+    kernel.ended = true;
+    expect(tops.of(data)).not.toBe(before); // views compare by identity
+    expect(await look(BLOCK)).toEqual({ state: "ended" });
+    expect((await look(0)).state).toBe("here");
+    await vi.advanceTimersByTimeAsync(10 * LOST_MS);
+    expect(await look(2 * BLOCK)).toEqual({ state: "ended" });
+    expect(starts(calls)).toEqual([0, BLOCK]);
   });
 
   it("is left alone when the view ends", async () => {

@@ -10,10 +10,10 @@ import { readStudentTop, readTeacherTop, type StudentTop, type TeacherTop, type 
 
 export type Look = [text: string, kind: string];
 
-/** What there is to say: the rows; not recorded; not in this page; on their way; waiting for the kernel; refused. */
+/** What there is to say: the rows; not recorded; not in this page; on their way; waiting for the kernel, or it has ended; refused. */
 export type TopAnswer =
   | { state: "here"; rows: TopRows; look(id: number): Look }
-  | { state: "absent" | "left_out" | "fetching" | "busy" }
+  | { state: "absent" | "left_out" | "fetching" | "busy" | "ended" }
   | { state: "failed"; message: string };
 
 /** Another object whenever another answer may be had. */
@@ -29,6 +29,9 @@ export const PATIENCE_MS = 250;
 export const SLOW_MS = 1000;
 /** After so long it is sent once more, then after twice the time, and so on. */
 export const LOST_MS = 20_000;
+/** What is older than Python's scores is asked for so often again, after PATIENCE_MS and then twice as long each time. */
+export const TRIES = 5;
+const OLD = "Python has newer scores than are shown here; if they do not come, run this cell again.";
 
 interface Block {
   start: number;
@@ -72,29 +75,34 @@ export class TopWindows {
   private flight: Flight | null = null;
   /** Of what is wanted now: elsewhere it is tried anew. */
   private readonly failures = new Map<string, string>();
+  /** How often an answer was that there are newer scores. */
+  private readonly old = new Map<string, number>();
   private busy = false;
   private timers: ReturnType<typeof setTimeout>[] = [];
   private pause: ReturnType<typeof setTimeout> | undefined;
   private meta: ScoresMeta | null = null;
-  private shown: { data: Dataset; tops: Tops } | null = null;
+  private shown: { data: Dataset; over: boolean; tops: Tops } | null = null;
   private last = { rollout: -1, token: -1 };
 
   constructor(
     private readonly rpc: BinaryRpc,
     private readonly life: AbortSignal,
     private readonly changed: () => void,
+    /** Whether the kernel has ended: nothing is sent any more. */
+    private readonly ended: () => boolean = () => false,
   ) {
     life.addEventListener("abort", () => this.forget(), { once: true });
   }
 
-  /** The same object until something has come, or the data are others. */
+  /** The same object until something has come, the data are others, or the kernel has ended. */
   of(data: Dataset): Tops {
     if (this.meta !== data.meta) {
       this.forget();
       this.meta = data.meta;
     }
-    if (this.shown?.data !== data) {
-      this.shown = { data, tops: { at: (rollout, token, teacher) => this.at(data, rollout, token, teacher) } };
+    const over = this.ended();
+    if (this.shown?.data !== data || this.shown.over !== over) {
+      this.shown = { data, over, tops: { at: (rollout, token, teacher) => this.at(data, rollout, token, teacher) } };
     }
     return this.shown.tops;
   }
@@ -121,7 +129,7 @@ export class TopWindows {
     }
     const message = this.failures.get(want.key);
     if (message !== undefined) return { state: "failed", message };
-    return { state: this.busy ? "busy" : "fetching" };
+    return { state: this.ended() ? "ended" : this.busy ? "busy" : "fetching" };
   }
 
   /** Notes what a reader looks at, and what comes next in their direction; all that is asked for in one turn belongs together. */
@@ -147,7 +155,11 @@ export class TopWindows {
   }
 
   private collect(first: Want): void {
-    if (this.wanted[0]?.key !== first.key) this.failures.clear();
+    if (this.wanted[0]?.key !== first.key) {
+      this.failures.clear();
+      this.old.clear();
+      this.unpause();
+    }
     this.wanted = [];
     this.ahead = [];
     this.collecting = true;
@@ -158,7 +170,7 @@ export class TopWindows {
   }
 
   private pump(): void {
-    if (this.life.aborted || this.pause !== undefined) return;
+    if (this.life.aborted || this.ended() || this.pause !== undefined) return;
     const all = [...this.wanted, ...this.ahead];
     if (this.flight) {
       if (this.busy || all.some((want) => want.key === this.flight?.want.key)) return;
@@ -188,6 +200,7 @@ export class TopWindows {
       setTimeout(() => this.slow(), SLOW_MS),
       setTimeout(() => {
         this.end(new DOMException("lost", "AbortError"));
+        if (this.ended()) return;
         const still = this.wanted[0] ?? want;
         void this.fetch(still, 2 * patience);
       }, patience),
@@ -197,19 +210,28 @@ export class TopWindows {
       if (this.flight !== flight) return;
       this.settle();
       const block = readBlock(answer, params.teacher !== "");
-      // The scores or the edit are newer than what is drawn here, and will be soon.
       if (block) this.keep(key, block);
-      else {
-        this.later(PATIENCE_MS);
-        return;
-      }
+      else if (this.again(key)) return;
     } catch (error) {
       if (flight.abort.signal.aborted || this.life.aborted) return;
       this.settle();
-      this.failures.set(key, error instanceof RpcError ? error.message : String(error));
-      this.tellOf(key);
+      this.fail(key, error instanceof RpcError ? error.message : String(error));
     }
     this.pump();
+  }
+
+  /** The scores or the edit are newer than what is drawn here, and should be here soon: whether they are waited for. */
+  private again(key: string): boolean {
+    const tries = this.old.get(key) ?? 0;
+    this.old.set(key, tries + 1);
+    if (tries < TRIES) this.later(PATIENCE_MS * 2 ** tries);
+    else this.fail(key, OLD);
+    return tries < TRIES;
+  }
+
+  private fail(key: string, message: string): void {
+    this.failures.set(key, message);
+    this.tellOf(key);
   }
 
   private keep(key: string, block: Block): void {
@@ -231,10 +253,14 @@ export class TopWindows {
   private settle(): void {
     this.flight = null;
     this.timers.forEach(clearTimeout);
-    clearTimeout(this.pause);
-    this.pause = undefined;
+    this.unpause();
     if (this.busy) this.tell();
     this.busy = false;
+  }
+
+  private unpause(): void {
+    clearTimeout(this.pause);
+    this.pause = undefined;
   }
 
   private end(why: DOMException): void {
@@ -254,11 +280,11 @@ export class TopWindows {
   }
 
   private forget(): void {
-    clearTimeout(this.pause);
-    this.pause = undefined;
+    this.unpause();
     this.end(new DOMException("other scores", "AbortError"));
     this.blocks.clear();
     this.failures.clear();
+    this.old.clear();
     this.wanted = [];
     this.ahead = [];
     this.busy = false;

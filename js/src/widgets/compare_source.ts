@@ -211,6 +211,6 @@ export function compareKind(): Kind<CompareState, Selection> {
   return {
     ...scores,
     data: [...scores.data, "steps", ...ARRANGEMENT],
-    source: (model, redraw, signal) => new CompareSource(model, scores.source(model, redraw, signal)),
+    source: (model, ...site) => new CompareSource(model, scores.source(model, ...site)),
   };
 }

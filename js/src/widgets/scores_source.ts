@@ -1,5 +1,6 @@
 /** From a model's traits to the state a view of scores draws: whatever Python set, a view gets something it can show. */
 import type { AnyModel } from "@anywidget/types";
+import type { Kernel } from "../host/kernel";
 import { type ExplorerTraits, type JobTrait, LIVE_TRAITS, type LiveTrait, type ScoresTrait } from "../model/contract";
 import { Dataset } from "../model/dataset";
 import { createRpc } from "../model/rpc";
@@ -25,8 +26,9 @@ class ScoresSource implements Source<ViewState, Selection> {
     private readonly model: AnyModel<ExplorerTraits>,
     redraw: () => void,
     signal: AbortSignal,
+    kernel: Kernel,
   ) {
-    this.tops = new TopWindows(createRpc(channel(model), signal), signal, redraw);
+    this.tops = new TopWindows(createRpc(channel(model), signal), signal, redraw, () => kernel.ended);
   }
 
   private read(): Dataset | null {
@@ -104,5 +106,5 @@ export const scoresKind = (name: string): Kind<ViewState, Selection> => ({
   data: ["scores", ...EDITS, "job"],
   chosen: ["rollout", "token", "teacher", "signal"],
   empty: "No scores yet.",
-  source: (model: AnyModel<AnyTraits>, redraw, signal) => new ScoresSource(model, redraw, signal),
+  source: (model: AnyModel<AnyTraits>, redraw, signal, kernel) => new ScoresSource(model, redraw, signal, kernel),
 });

@@ -15,6 +15,7 @@ const WORDS = {
   left_out: "The likeliest tokens are not in this page.",
   fetching: "Fetching the likeliest tokens …",
   busy: "The kernel is busy: the likeliest tokens come when it is free.",
+  ended: "The kernel has ended: for the likeliest tokens, run this cell again.",
 } as const;
 
 type Look = Extract<TopAnswer, { state: "here" }>["look"];
