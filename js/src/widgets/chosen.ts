@@ -1,7 +1,7 @@
 /**
  * What is selected in one view. Alone, its model's own traits say it; linked, the model that all linked views share does, in the
  * browser, so that linked views follow each other also while the kernel is busy. A linked view does not listen to its own traits:
- * Python repeats there what is shared, later, and would undo a scrub.
+ * Python repeats there what is shared, later, and would undo a scrub. What linked views do not share stays with the own traits.
  */
 import type { AnyModel, Host } from "@anywidget/types";
 import type { SelectionTraits, SharedSelection } from "../model/shared_selection";
@@ -18,6 +18,8 @@ export interface ChosenOptions<C> {
   model: AnyModel<any>;
   host: Host | undefined;
   fields: readonly (keyof C & string)[];
+  /** Those of them that linked views do not share. */
+  apart?: readonly (keyof C & string)[];
   naming: Naming<C>;
   changed(): void;
   signal: AbortSignal;
@@ -32,25 +34,38 @@ export interface Chosen<C> {
 }
 
 type Shared = AnyModel<{ value: SharedSelection }>;
+type Saved = Pick<Shared, "save_changes">;
+
+/** One write a frame and model at most: scrubbing would otherwise fill the comm. */
+function saver({ frame, writable }: Pick<ChosenOptions<object>, "frame" | "writable">): (model: Saved) => void {
+  const unsaved = new Set<Saved>();
+  return (model) => {
+    unsaved.add(model);
+    if (unsaved.size > 1) return;
+    frame(() => {
+      if (writable?.() !== false) for (const one of unsaved) one.save_changes();
+      unsaved.clear();
+    });
+  };
+}
 
 export function createChosen<C extends object>(options: ChosenOptions<C>): Chosen<C> {
-  const { model, host, fields, naming, changed, signal } = options;
+  const { model, host, fields, apart = [], naming, changed, signal } = options;
+  const own = (names: typeof fields): C => Object.fromEntries(names.map((name) => [name, model.get(name)])) as C;
+  const save = saver(options);
   let shared: Shared | null = null;
-  let last = own();
-  let pending = false;
+  let last = own(fields);
 
-  function own(): C {
-    return Object.fromEntries(fields.map((field) => [field, model.get(field)])) as C;
-  }
-
+  /** Read anew each time: other data have the same rollout at another index. */
   function get(): C {
-    if (!shared) last = own();
+    const value = shared?.get("value");
+    if (value) last = { ...last, ...naming.fromShared(value), ...own(apart) };
+    else if (!shared) last = own(fields);
     return last;
   }
 
   const follow = (): void => {
-    const value = shared?.get("value");
-    if (value) last = { ...last, ...naming.fromShared(value) };
+    get(); // what is not to be found here stays as it was found last
     changed();
   };
 
@@ -67,7 +82,7 @@ export function createChosen<C extends object>(options: ChosenOptions<C>): Chose
     try {
       const found = await host.getModel<SelectionTraits>(ref);
       if (signal.aborted || model.get("selection") !== ref) return;
-      last = own();
+      last = own(fields);
       shared = found as Shared;
       shared.on("change:value", follow);
       follow();
@@ -76,27 +91,19 @@ export function createChosen<C extends object>(options: ChosenOptions<C>): Chose
     }
   }
 
-  /** One write a frame at most: scrubbing would otherwise fill the comm. */
-  function save(): void {
-    if (pending) return;
-    pending = true;
-    options.frame(() => {
-      pending = false;
-      if (options.writable?.() !== false) (shared ?? model).save_changes();
-    });
-  }
-
   const heard = (): void => {
     if (!shared) changed();
   };
-  for (const field of fields) model.on(`change:${field}`, heard);
-  model.on("change:selection", join);
+  const listeners: [string, () => void][] = [
+    ...fields.map((name): [string, () => void] => [name, apart.includes(name) ? changed : heard]),
+    ["selection", () => void join()],
+  ];
+  for (const [name, listener] of listeners) model.on(`change:${name}`, listener);
   signal.addEventListener(
     "abort",
     () => {
       leave();
-      for (const field of fields) model.off(`change:${field}`, heard);
-      model.off("change:selection", join);
+      for (const [name, listener] of listeners) model.off(`change:${name}`, listener);
     },
     { once: true },
   );
@@ -106,15 +113,18 @@ export function createChosen<C extends object>(options: ChosenOptions<C>): Chose
     get,
     set(change) {
       const before = get();
-      const differs = (Object.keys(change) as (keyof C)[]).some((name) => before[name] !== change[name]);
-      if (shared) {
-        last = { ...before, ...change };
+      const differing = (Object.keys(change) as (keyof C & string)[]).filter((name) => before[name] !== change[name]);
+      last = { ...before, ...change };
+      const here = (name: keyof C & string): boolean => !shared || apart.includes(name);
+      for (const name of differing.filter(here)) {
+        model.set(name, change[name]);
+        save(model);
+      }
+      if (shared && Object.keys(change).some((name) => !here(name as keyof C & string))) {
         shared.set("value", { ...shared.get("value"), ...naming.toShared(change, last) });
-      } else {
-        for (const [name, value] of Object.entries(change)) if (model.get(name) !== value) model.set(name, value);
+        if (!differing.every(here)) save(shared);
       }
       changed();
-      if (differs) save();
     },
   };
 }

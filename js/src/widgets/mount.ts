@@ -22,6 +22,8 @@ export interface Kind<State, Change> {
   data: readonly string[];
   /** The selection traits, written from both sides. */
   chosen: readonly (keyof Change & string)[];
+  /** Those of them that linked views do not share. */
+  apart?: readonly (keyof Change & string)[];
   /** What is said where there is nothing to show. */
   empty: string;
   /** `redraw` asks for another state: something has come that is no trait. */
@@ -99,6 +101,7 @@ export function mount<State, Change extends object>(
     model,
     host: props.host,
     fields: kind.chosen,
+    apart: kind.apart,
     naming: source,
     changed: refresh,
     signal: life.signal,

@@ -1,7 +1,14 @@
 /** From a model's traits to the state a view of scores draws: whatever Python set, a view gets something it can show. */
 import type { AnyModel } from "@anywidget/types";
 import type { Kernel } from "../host/kernel";
-import { type ExplorerTraits, type JobTrait, LIVE_TRAITS, type LiveTrait, type ScoresTrait } from "../model/contract";
+import {
+  type ExplorerTraits,
+  type JobTrait,
+  LIVE_TRAITS,
+  type LiveTrait,
+  type RolloutMeta,
+  type ScoresTrait,
+} from "../model/contract";
 import { Dataset } from "../model/dataset";
 import { createRpc } from "../model/rpc";
 import type { SharedSelection } from "../model/shared_selection";
@@ -19,6 +26,9 @@ class ScoresSource implements Source<ViewState, Selection> {
   private scores: ScoresTrait | null = null;
   private edits: (LiveTrait | null)[] = [];
   private data: Dataset | null = null;
+
+  /** The rollout shown last. */
+  private shown: RolloutMeta | null = null;
 
   private readonly tops: TopWindows;
 
@@ -53,6 +63,7 @@ class ScoresSource implements Source<ViewState, Selection> {
     const rollout = Math.max(0, Math.min(data.meta.rollouts.length - 1, chosen.rollout ?? 0));
     const record = data.rollout(rollout);
     const token = chosen.token ?? -1;
+    this.shown = record;
     const teachers = data.teachers.map((t) => t.name);
     const teacher = teachers.includes(chosen.teacher) ? chosen.teacher : (teachers[0] ?? "");
     const asked = data.signal(chosen.signal);
@@ -94,9 +105,15 @@ class ScoresSource implements Source<ViewState, Selection> {
     const found: Partial<Selection> = {};
     if (teacher !== null && data.teachers.some((t) => t.name === teacher)) found.teacher = teacher;
     if (signal !== null && data.signal(signal)?.available) found.signal = signal;
-    const rollout = id === null ? -1 : data.meta.rollouts.findIndex((r) => r.id === id);
-    if (rollout < 0) return found;
-    return { ...found, rollout, token: token ?? -1 };
+    const { shown } = this;
+    const { rollouts } = data.meta;
+    const indexOf = (sought: string | null): number => rollouts.findIndex((r) => r.id === sought);
+    const rollout = indexOf(id);
+    if (rollout >= 0) return { ...found, rollout, token: token ?? -1 };
+    // It stays at its own, which other scores have at another index; where they lack it, at the start.
+    if (!shown || rollouts.includes(shown)) return found;
+    const own = indexOf(shown.id);
+    return own < 0 ? { ...found, rollout: 0, token: -1 } : { ...found, rollout: own };
   }
 }
 

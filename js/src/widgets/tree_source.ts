@@ -113,6 +113,7 @@ export const treeKind: Kind<TreeState, TreeChange> = {
   name: "opd-tree-view",
   data: ["places", "tree"],
   chosen: ["question", "rollout", "token", "node", "teacher", "visits", "colour"],
+  apart: ["visits", "colour"],
   empty: "No question was diagnosed.",
   source: (model) => new TreeSource(model),
 };
