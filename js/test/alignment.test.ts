@@ -7,7 +7,7 @@ import { Places } from "../src/model/places";
 import { inWords } from "../src/view/alignment/simplex";
 import widget from "../src/widgets/alignment_view";
 import { DiagnosisSource } from "../src/widgets/diagnosis_source";
-import { alignment, CHOSEN, floats, NOT, places, wideNode } from "./alignment_made";
+import { alignment, CHOSEN, floats, NOT, places, view, wideNode } from "./alignment_made";
 
 describe("the simplex", () => {
   it("puts each token at a corner and their mean in the middle", () => {
@@ -172,6 +172,48 @@ describe("the AlignmentView", () => {
       "points outside the support",
       "not scored",
     ]);
+  });
+
+  it.each([
+    ["places", "alignment"],
+    ["alignment", "places"],
+  ])("shows the last diagnosis until both traits of another have come: %s first", async (first, second) => {
+    const { model, all, el } = await show();
+    const before = drawn(all);
+    // Of it the question without nodes, under one teacher.
+    const [old, whole] = [places(), alignment()];
+    const meta = { ...old.meta, questions: [old.meta.questions[1]], teachers: [old.meta.teachers[0]] };
+    const none = view(new Uint8Array(0));
+    const next: Record<string, unknown> = {
+      places: { ...old, meta },
+      alignment: {
+        meta: {
+          ...whole.meta,
+          questions: [whole.meta.questions[1]],
+          intervals: [],
+          nodes: 0,
+          candidates: 0,
+          teachers: 1,
+        },
+        node_values: none,
+        node_counts: none,
+        verdict: none,
+        candidate_start: view(new Uint32Array(1)),
+        candidate_ids: none,
+        candidate_values: none,
+        candidate_by_teacher: none,
+        in_support: none,
+        summary: none,
+        summary_counts: none,
+      },
+    };
+    model.set(first, next[first]);
+    await frame();
+    expect(drawn(all)).toEqual(before);
+    expect(el.querySelector<HTMLElement>(".opd-empty")?.hidden).toBe(true);
+    model.set(second, next[second]);
+    await frame();
+    expect(drawn(all)).toEqual(["opd-a-unscored"]);
   });
 
   it("shows the worked node: the ideal gradient raises what the teacher lowers", async () => {

@@ -30,6 +30,16 @@ export class Places {
     this.nodeAt = int32(trait.node_at, trait.meta.tokens, "node_at");
   }
 
+  /** Whether what came beside these places is of them: a host may deliver one trait before the other. */
+  fits({ questions, teachers }: { questions: readonly { nodes: number }[]; teachers: number }): boolean {
+    const own = this.questions;
+    return (
+      teachers === this.teachers.length &&
+      questions.length === own.length &&
+      questions.every(({ nodes }, i) => nodes === own[i].nodes)
+    );
+  }
+
   get questions(): readonly QuestionPlace[] {
     return this.meta.questions;
   }

@@ -16,26 +16,39 @@ function rolloutIndex(rollouts: number, question: string, id: string): number {
   return /^\d+$/.test(number) && Number(number) < rollouts ? Number(number) : -1;
 }
 
+interface Known {
+  places: Places;
+  data: TreeData;
+}
+
+/** Whether a tree is of these places; it says its teachers by its bytes. */
+function fits(places: Places, { meta, questions }: TreeTrait): boolean {
+  const teachers = places.teachers.length;
+  return (
+    places.fits({ questions: meta.questions, teachers }) &&
+    questions.every(({ verdict }, i) => verdict.byteLength === meta.questions[i].nodes * teachers)
+  );
+}
+
 class TreeSource implements Source<TreeState, TreeChange> {
-  private places: Places | null = null;
-  private data: TreeData | null = null;
+  private known: Known | null = null;
   private traits: [unknown, unknown] = [null, null];
   /** The row picked here last. A node and the token taken there are one place of a selection, but two rows. */
   private picked = -1;
 
   constructor(private readonly model: AnyModel<AnyTraits>) {}
 
-  /** Decodes again only what changed. */
-  private read(): { places: Places; data: TreeData } | null {
+  /** Decodes again only what changed; the last of both until places and tree are of one diagnosis. */
+  private read(): Known | null {
     const [named, trait] = [this.model.get("places") as PlacesTrait | null, this.model.get("tree") as TreeTrait | null];
     if (!named?.meta || !trait?.meta || named.meta.questions.length === 0) return null;
-    if (!this.places || !this.data || this.traits[0] !== named || this.traits[1] !== trait) {
+    if (this.traits[0] !== named || this.traits[1] !== trait) {
       const places = new Places(named);
-      this.places = places;
-      this.data = new TreeData(trait, places.teachers.length, (id) => places.shown(id));
+      if (!fits(places, trait)) return this.known;
+      this.known = { places, data: new TreeData(trait, places.teachers.length, (id) => places.shown(id)) };
       this.traits = [named, trait];
     }
-    return { places: this.places, data: this.data };
+    return this.known;
   }
 
   state(chosen: TreeChange): TreeState | null {
