@@ -22,31 +22,22 @@ function place(view: DataView, width: number): [ArrayBuffer, number] {
   return [buffer.slice(view.byteOffset, view.byteOffset + view.byteLength), 0];
 }
 
-export function float32(view: DataView, items: number, what: string): Float32Array {
-  expect(view, items, 4, what);
-  const [buffer, offset] = place(view, 4);
-  return new Float32Array(buffer, offset, items);
+interface Kind<T> {
+  new (buffer: ArrayBuffer, offset: number, items: number): T;
+  readonly BYTES_PER_ELEMENT: number;
 }
 
-export function uint32(view: DataView, items: number, what: string): Uint32Array {
-  expect(view, items, 4, what);
-  const [buffer, offset] = place(view, 4);
-  return new Uint32Array(buffer, offset, items);
-}
+const reader =
+  <T>(Kind: Kind<T>) =>
+  (view: DataView, items: number, what: string): T => {
+    const width = Kind.BYTES_PER_ELEMENT;
+    expect(view, items, width, what);
+    const [buffer, offset] = place(view, width);
+    return new Kind(buffer, offset, items);
+  };
 
-export function uint16(view: DataView, items: number, what: string): Uint16Array {
-  expect(view, items, 2, what);
-  const [buffer, offset] = place(view, 2);
-  return new Uint16Array(buffer, offset, items);
-}
-
-export function int32(view: DataView, items: number, what: string): Int32Array {
-  expect(view, items, 4, what);
-  const [buffer, offset] = place(view, 4);
-  return new Int32Array(buffer, offset, items);
-}
-
-export function uint8(view: DataView, items: number, what: string): Uint8Array {
-  expect(view, items, 1, what);
-  return new Uint8Array(view.buffer, view.byteOffset, items);
-}
+export const float32 = /* @__PURE__ */ reader<Float32Array>(Float32Array);
+export const uint32 = /* @__PURE__ */ reader<Uint32Array>(Uint32Array);
+export const uint16 = /* @__PURE__ */ reader<Uint16Array>(Uint16Array);
+export const int32 = /* @__PURE__ */ reader<Int32Array>(Int32Array);
+export const uint8 = /* @__PURE__ */ reader<Uint8Array>(Uint8Array);

@@ -65,7 +65,7 @@ const keyOf = ({ teacher, question, rollout }: Place): string =>
 
 function withdraw(slot: Slot): void {
   clearTimeout(slot.pause);
-  slot.flight?.abort(new DOMException("a newer edit", "AbortError"));
+  slot.flight?.abort();
   slot.flight = null;
 }
 

@@ -33,7 +33,7 @@ export function createRunCommands(rpc: Rpc, life: AbortSignal, changed: () => vo
     changed();
   };
   const withdraw = (): void => {
-    flight?.abort(new DOMException("heard", "AbortError"));
+    flight?.abort();
     flight = null;
   };
   life.addEventListener("abort", withdraw, { once: true });

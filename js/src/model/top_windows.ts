@@ -155,11 +155,7 @@ export class TopWindows {
   }
 
   private collect(first: Want): void {
-    if (this.wanted[0]?.key !== first.key) {
-      this.failures.clear();
-      this.old.clear();
-      this.unpause();
-    }
+    if (this.wanted[0]?.key !== first.key) this.anew();
     this.wanted = [];
     this.ahead = [];
     this.collecting = true;
@@ -179,7 +175,7 @@ export class TopWindows {
         this.later(left);
         return;
       }
-      this.end(new DOMException("out of sight", "AbortError"));
+      this.end();
     }
     const next = all.find((want) => !this.blocks.has(want.key) && !this.failures.has(want.key));
     if (next) void this.fetch(next, LOST_MS);
@@ -199,7 +195,7 @@ export class TopWindows {
     this.timers = [
       setTimeout(() => this.slow(), SLOW_MS),
       setTimeout(() => {
-        this.end(new DOMException("lost", "AbortError"));
+        this.end();
         if (this.ended()) return;
         const still = this.wanted[0] ?? want;
         void this.fetch(still, 2 * patience);
@@ -223,10 +219,11 @@ export class TopWindows {
   /** The scores or the edit are newer than what is drawn here, and should be here soon: whether they are waited for. */
   private again(key: string): boolean {
     const tries = this.old.get(key) ?? 0;
+    const wait = tries < TRIES;
     this.old.set(key, tries + 1);
-    if (tries < TRIES) this.later(PATIENCE_MS * 2 ** tries);
+    if (wait) this.later(PATIENCE_MS * 2 ** tries);
     else this.fail(key, OLD);
-    return tries < TRIES;
+    return wait;
   }
 
   private fail(key: string, message: string): void {
@@ -258,16 +255,24 @@ export class TopWindows {
     this.busy = false;
   }
 
+  /** Elsewhere nothing is waited for, and what failed is tried again. */
+  private anew(): void {
+    this.failures.clear();
+    this.old.clear();
+    this.unpause();
+  }
+
   private unpause(): void {
     clearTimeout(this.pause);
     this.pause = undefined;
   }
 
-  private end(why: DOMException): void {
+  /** The request under way is given up, where it has had no answer. */
+  private end(): void {
     const { flight } = this;
     this.flight = null;
     this.timers.forEach(clearTimeout);
-    flight?.abort.abort(why);
+    flight?.abort.abort();
   }
 
   private tellOf(key: string): void {
@@ -280,11 +285,9 @@ export class TopWindows {
   }
 
   private forget(): void {
-    this.unpause();
-    this.end(new DOMException("other scores", "AbortError"));
+    this.anew();
+    this.end();
     this.blocks.clear();
-    this.failures.clear();
-    this.old.clear();
     this.wanted = [];
     this.ahead = [];
     this.busy = false;
