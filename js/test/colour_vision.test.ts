@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { parseHex, type Rgb, toOklab } from "../src/core/colour";
-import { paletteCss, ramp, STEPS, THEMES, type ThemeName } from "../src/core/palette";
+import { paletteCss, ramp, THEMES, type ThemeName } from "../src/core/palette";
+import { STEPS } from "../src/core/scale";
 
 /**
  * Colours as a dichromat sees them: Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation of Color Vision

@@ -3,9 +3,9 @@ import { aggregate, cellMasked, cellOf, tokensOf } from "../src/core/cells";
 import { contrast, mix, parseHex, toHex, toOklab } from "../src/core/colour";
 import { formatNumber, formatProbability, formatShort } from "../src/core/format";
 import { arrange, type ListEntry } from "../src/core/listing";
-import { paletteCss, ramp, STEPS, textPairs } from "../src/core/palette";
+import { paletteCss, ramp, textPairs } from "../src/core/palette";
 import { profile } from "../src/core/profile";
-import { colourClass, legendSteps, type ScaleSpec } from "../src/core/scale";
+import { colourClass, legendSteps, type ScaleSpec, STEPS } from "../src/core/scale";
 import { stats } from "../src/core/stats";
 import { rankOf, shortRows, unionRows } from "../src/core/topk";
 

@@ -4,13 +4,12 @@
  */
 import { fromOklch, mix, parseHex, type Rgb, toHex } from "./colour";
 import { type Ink, MORE } from "./contrast";
+import { STEPS } from "./scale";
 
 /** A theme of the host, as it is and with more contrast. */
 export type ThemeName = "light" | "dark" | "light-more" | "dark-more";
 export const THEMES: readonly ThemeName[] = ["light", "dark", "light-more", "dark-more"];
 export type Ramp = "n" | "p" | "q";
-/** Steps on each side of zero. */
-export const STEPS = 12;
 /** The first step starts a little off the page, or it could not be told from it. */
 const FIRST = 0.1;
 

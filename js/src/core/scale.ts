@@ -1,5 +1,7 @@
 /** From a value to the class that colours it. A class, not a colour: recolouring then is one string a cell. */
-import { STEPS } from "./palette";
+
+/** Steps on each side of zero. */
+export const STEPS = 12;
 
 export interface ScaleSpec {
   scale: "diverging" | "sequential" | "log";
