@@ -61,7 +61,7 @@ describe("ends of a scale", () => {
     expect(fittedLimit([teacher(9), teacher(2), teacher(4)])).toBe(5);
     expect(fittedLimit([teacher(9), teacher(2)])).toBe(2);
     expect(fittedLimit([teacher(9), teacher(0.1), [], teacher(4)], 0.1)).toBe(5);
-    expect(fittedLimit([teacher(0.1)], 0.5)).toBe(0.1);
+    expect(fittedLimit([teacher(0.1)], 0.5)).toBe(0.5);
   });
 
   it("are not moved much by looking at every so many-th of very many values", () => {

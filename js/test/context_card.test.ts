@@ -46,7 +46,7 @@ describe("context card", () => {
     const sum = prompt + record.length;
     expect(facts).toEqual([
       "student with a worked solution",
-      `context ${record.contexts[SELF].tokens} tokens, not seen by the student · ` +
+      `context ${record.contexts[SELF].tokens} tokens, not in the student’s prompt · ` +
         `prompt ${prompt} + response ${record.length} = ${sum} tokens, of 256 the model takes`,
     ]);
   });
@@ -104,7 +104,9 @@ describe("facts of a context while another text stands below", () => {
     expect(badge.textContent).toBe("scored context leaks the answer");
     expect(badge.hasAttribute("data-stale")).toBe(true);
     expect(one(".opd-context-facts").hasAttribute("data-stale")).toBe(true);
-    expect(texts(".opd-context-facts p").join()).toContain(`scored context ${tokens} tokens, not seen by the student`);
+    expect(texts(".opd-context-facts p").join()).toContain(
+      `scored context ${tokens} tokens, not in the student’s prompt`,
+    );
     one(".opd-context-reset").click();
     await vi.waitFor(() => expect(badge.textContent).toBe("leaks the answer"));
     expect(one(".opd-context").querySelector("[data-stale]")).toBeNull();
@@ -116,7 +118,7 @@ describe("facts of a context while another text stands below", () => {
     type(one(".opd-context-text"), "four");
     await vi.waitFor(() => expect(one(".opd-context-facts").hasAttribute("data-stale")).toBe(true));
     await vi.waitFor(() => expect(texts(".opd-context-facts p").join()).toContain(" · edited"), 3000);
-    expect(texts(".opd-context-facts p").join()).toContain("context 4 tokens, not seen");
+    expect(texts(".opd-context-facts p").join()).toContain("context 4 tokens, not in the");
     expect(one(".opd-context").querySelector("[data-stale]")).toBeNull();
   });
 });

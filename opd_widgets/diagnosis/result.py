@@ -60,7 +60,8 @@ class Diagnosis:
         evidence: one record a question, all with the same teachers.
         settings: how it is read.
         about: where it comes from, as plain values: "student" (its name), "notes" (what a reader must be told),
-            "pieces" (text by token id), "titles" (text by question id), and whatever the run adds.
+            "pieces" (text by token id), "special" (ids of special tokens), "titles" (text by question id), and
+            whatever the run adds.
         held_out: by question id, on-policy rollouts that took no part in P_succ, for `dr_grpo()`.
 
     Raises:

@@ -10,6 +10,7 @@ import pytest
 from altair.utils.selection import IndexSelection, IntervalSelection, PointSelection
 
 import opd_widgets as opd
+from opd_widgets.data.tokens import SPECIAL, TEXT
 from opd_widgets.errors import InvalidInputError
 
 
@@ -175,7 +176,10 @@ def test_ids_that_name_different_rollouts_are_not_linked(scores):
     with pytest.raises(InvalidInputError, match=r"shared ids, such as .* different rollouts in Explorer and TreeView"):
         opd.link(explorer, opd.TreeView(result))
     own = opd.score(result.rollouts(), lab.student, lab.teachers, progress=False)
-    opd.link(opd.Explorer(own), opd.TreeView(result), opd.AlignmentView(result))
+    alignment = opd.AlignmentView(result)
+    opd.link(opd.Explorer(own), opd.TreeView(result), alignment)
+    kinds = dict(alignment.places["meta"]["vocab"].values())
+    assert (kinds["<think>"], kinds["="]) == (SPECIAL, TEXT)
 
 
 def test_a_chart_that_is_shown_follows_again(scores):

@@ -144,6 +144,10 @@ export class Dataset {
     return this.meta.signals;
   }
 
+  private edit(rollout: number, teacher: string): Overlay | undefined {
+    return this.overlays.get(slot(teacher, rollout));
+  }
+
   rollout(index: number): RolloutMeta {
     return this.meta.rollouts[index];
   }
@@ -154,7 +158,7 @@ export class Dataset {
 
   /** One value a token, NaN where missing; null where this signal was not computed under this teacher. */
   values(rollout: number, name: string, teacher: string): Float32Array | null {
-    const live = this.overlays.get(slot(teacher, rollout))?.rows.get(name);
+    const live = this.edit(rollout, teacher)?.rows.get(name);
     if (live) return live;
     const row = this.base.planes.get(key(name, teacher)) ?? this.base.planes.get(key(name, null));
     if (row === undefined) return null;
@@ -215,7 +219,7 @@ export class Dataset {
   }
 
   stats(rollout: number, name: string, teacher: string): Stats {
-    const overlay = this.overlays.get(slot(teacher, rollout));
+    const overlay = this.edit(rollout, teacher);
     const own = overlay?.rows.has(name) ? overlay.stats : this.base.stats;
     const at = `${slot(teacher, rollout)}\u0000${name}`;
     const known = own.get(at);
@@ -234,7 +238,7 @@ export class Dataset {
   top(rollout: number, token: number, teacher: string): TopRows | null {
     const k = this.meta.top_k;
     const row = this.rollout(rollout).offset + token;
-    const live = this.overlays.get(slot(teacher, rollout));
+    const live = this.edit(rollout, teacher);
     const other = live ? live.top : (this.base.teacherTops.get(teacher) ?? null);
     const { studentTop } = this.base;
     if (k === 0 || (!studentTop && !other)) return null;
@@ -243,7 +247,7 @@ export class Dataset {
 
   /** Which edit is shown of a rollout under a teacher; 0 for none. */
   version(rollout: number, teacher: string): number {
-    return this.overlays.get(slot(teacher, rollout))?.entry.version ?? 0;
+    return this.edit(rollout, teacher)?.entry.version ?? 0;
   }
 
   /** How to show a token id: text and kind of cell. */
@@ -256,31 +260,27 @@ export class Dataset {
   }
 
   teacherPrompt(rollout: number, teacher: string): PromptMeta | null {
-    const live = this.overlays.get(slot(teacher, rollout));
+    const live = this.edit(rollout, teacher);
     const index = own(this.rollout(rollout).teacher_prompts, teacher) ?? -1;
     return live?.entry.prompt ?? this.meta.prompts[index] ?? null;
   }
 
   /** The context the shown values belong to: the edited one where there is one. */
   context(rollout: number, teacher: string): ContextMeta | null {
-    const edit = this.overlays.get(slot(teacher, rollout));
-    return edit?.entry.context ?? own(this.rollout(rollout).contexts, teacher) ?? null;
+    return this.edit(rollout, teacher)?.entry.context ?? own(this.rollout(rollout).contexts, teacher) ?? null;
   }
 
   edited(rollout: number, teacher: string): boolean {
-    return this.overlays.has(slot(teacher, rollout));
+    return this.edit(rollout, teacher) !== undefined;
   }
 
   /** Whether every rollout a context belongs to has been rescored under this text. A rollout without a question stands alone. */
   rescored(place: { teacher: string; question: string; rollout: number }, text: string): boolean {
     const { teacher, question, rollout } = place;
-    const records = this.meta.rollouts.map((record, i) => ({ record, i }));
-    const theirs = records.filter(
-      ({ record, i }) => record.question === question && (question !== "" || i === rollout),
+    const theirs = this.meta.rollouts.flatMap((record, i) =>
+      record.question === question && (question !== "" || i === rollout) ? [i] : [],
     );
-    return (
-      theirs.length > 0 && theirs.every(({ i }) => this.overlays.get(slot(teacher, i))?.entry.context.text === text)
-    );
+    return theirs.length > 0 && theirs.every((i) => this.edit(i, teacher)?.entry.context.text === text);
   }
 
   /** Whether a counted value lies beyond the ends of a signal's scale, also under the edited contexts, which Python's flags do not know. */

@@ -175,9 +175,11 @@ class CompareSource implements Source<CompareState, Selection> {
       across === "teachers" ? compared.map(isolated) : [`step ${state.step}`, `step ${steps?.steps[0]}`];
     const of = across === "teachers" ? [across, high, low] : [across, teacher];
     const name = differenceName(signal);
+    // Each side may be off by the band.
+    const noise = scale.noise === null || scale.scale === "log" ? null : 2 * scale.noise;
     const parts = kept(data, "differences", [signal, ...of, this.trait()?.generation ?? 0], () => {
       const all = everyRollout(data.meta).flatMap((rollout) => this.differences(state, steps, rollout));
-      return { fitted: fittedLimit([all]), all };
+      return { fitted: fittedLimit([all], noise ?? 0), all };
     });
     const limit = limits[name] ?? parts.fitted;
     return this.scale(state, [name, ...of, state.step, limit].join("\u0000"), () => ({
@@ -188,8 +190,7 @@ class CompareSource implements Source<CompareState, Selection> {
       formula: `(${scale.label} ${across === "teachers" ? "under" : "at"} ${high}) − (${across === "teachers" ? "under" : "at"} ${low})`,
       scale: "diverging",
       limit,
-      // Each side may be off by the band.
-      noise: scale.noise === null || scale.scale === "log" ? null : 2 * scale.noise,
+      noise,
       low: `higher ${across === "teachers" ? "under" : "at"} ${low}`,
       high: `higher ${across === "teachers" ? "under" : "at"} ${high}`,
     }));
@@ -198,7 +199,8 @@ class CompareSource implements Source<CompareState, Selection> {
   /** The end of a scale for the values in view. */
   private fit(state: ViewState & Arrangement, steps: StepSeries | null, asked: SignalMeta): number {
     const { data, across, compared, rollout, signal, teacher } = state;
-    if (asked.name === differenceName(signal)) return fittedLimit([this.differences(state, steps, rollout)]);
+    if (asked.name === differenceName(signal))
+      return fittedLimit([this.differences(state, steps, rollout)], asked.noise ?? 0);
     if (asked.unit === "share" || asked.unit === "cosine") return 1;
     const who = across === "teachers" ? compared : [teacher];
     const values = who.map((name) => this.values(data, across === "steps" ? steps : null, rollout, signal, name));

@@ -33,7 +33,7 @@ def about(
         "teachers": {name: _described(who, student) for name, who in teachers.items()},
         "titles": {question.id: question.title for question in state.drawer.questions},
         "questions": {question.id: _asked(question) for question in state.drawer.questions},
-        "pieces": _pieces(state),
+        **_spelled(state),
         "budget": state.plan.budget,
         "seed": state.drawer.seed,
         "spending": state.strategy.name,
@@ -131,11 +131,13 @@ def _described(who: Speaker, student: Speaker) -> dict[str, Any]:
     }
 
 
-def _pieces(state: Rounds) -> dict[str, str]:
-    """Return the text of every id in use, where the student has a tokenizer."""
+def _spelled(state: Rounds) -> dict[str, Any]:
+    """Return the text of every id in use and which of them are special tokens, where the student has a tokenizer."""
     model = getattr(state.drawer.policies[0], "model", None)
     if model is None:
-        return {}
+        return {"pieces": {}, "special": []}
     used = {int(one) for nodes in state.nodes for one in np.unique(nodes.tokens) if one >= 0}
     used.update(int(one) for its in state.rollouts for drawn in its for one in set(drawn.ids.tolist()))
-    return {str(one): model.tokenizer.decode([one]) for one in sorted(used)}
+    tokenizer = model.tokenizer
+    pieces = {str(one): tokenizer.decode([one]) for one in sorted(used)}
+    return {"pieces": pieces, "special": [one for one in sorted(used) if tokenizer.piece(one).special]}

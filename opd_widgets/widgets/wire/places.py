@@ -67,7 +67,7 @@ def wire_places(result: Diagnosis, along: Along, *, rollouts: bool = True) -> di
             for name in result.teachers
         ],
         "questions": questions,
-        "vocab": vocab(_used(result), result.about.get("pieces", {})),
+        "vocab": vocab(_used(result), result.about),
         "tokens": offset,
         "notes": [str(note) for note in result.about.get("notes", ())],
     }
@@ -93,12 +93,12 @@ def initial_nodes(evidence: Evidence) -> dict[int, NDArray[np.int32]]:
     return dict(zip(initial, nodes_along(evidence.nodes, [evidence.rollouts[i].ids for i in initial]), strict=True))
 
 
-def vocab(ids: Iterable[int], pieces: Mapping[str, str]) -> dict[str, list[str]]:
+def vocab(ids: Iterable[int], about: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return how to show each id by itself, text and kind of cell; the number itself where the text is not known."""
-    shown = {}
+    shown, pieces, special = {}, about.get("pieces", {}), frozenset(about.get("special", ()))
     for token in ids:
         text = pieces.get(str(token))
-        cell = display_cells([Piece.from_text(text)])[0] if text is not None else None
+        cell = display_cells([Piece.from_text(text, special=token in special)])[0] if text is not None else None
         shown[str(token)] = [cell.text, cell.kind] if cell else [str(token), SPECIAL]
     return shown
 

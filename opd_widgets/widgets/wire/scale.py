@@ -103,7 +103,8 @@ def _limit(signal: Signal, groups: list[NDArray[np.float32]], noise: float) -> f
     if not ends:
         return 1.0
     told = sorted([end for end in ends if end > noise] or ends)
-    return round_up(told[(len(told) - 1) // 2], least=2.0 if signal.scale == "log" else 1e-6)
+    least = 2.0 if signal.scale == "log" else 1e-6
+    return round_up(told[(len(told) - 1) // 2], least=max(least, noise))  # a band wider than its scale says nothing
 
 
 def round_up(value: float, least: float) -> float:

@@ -38,7 +38,7 @@ function high(parts: readonly Counted[]): number {
 
 /**
  * The end of a scale over the values of each teacher: the middle one of their 99th percentiles, of two the lower. One that lies within
- * `noise`, of a teacher not to be told from the student, has no say. 1 where there is no value.
+ * `noise`, of a teacher not to be told from the student, has no say, and no scale ends there. 1 where there is no value.
  */
 export function fittedLimit(teachers: readonly (readonly Counted[])[], noise = 0, least = 1e-6): number {
   const ends = teachers
@@ -46,7 +46,7 @@ export function fittedLimit(teachers: readonly (readonly Counted[])[], noise = 0
     .filter((end) => !Number.isNaN(end))
     .sort((a, b) => a - b);
   const told = ends.some((end) => end > noise) ? ends.filter((end) => end > noise) : ends;
-  return told.length > 0 ? roundUp(told[(told.length - 1) >> 1], least) : 1;
+  return told.length > 0 ? roundUp(told[(told.length - 1) >> 1], Math.max(least, noise)) : 1;
 }
 
 /** Whether some counted value lies beyond the ends. */

@@ -54,13 +54,13 @@ function rest({ data, teacher }: AlignmentState, row: number): Fact[] {
     {
       name: "student mass",
       value: share(node("student_mass")),
-      aside: "of K",
+      aside: "on the support",
       title: "the student's probability of K",
     },
     {
       name: "teacher mass",
       value: share(node("teacher_mass")),
-      aside: "of K",
+      aside: "on the support",
       title: "the teacher's probability of K",
     },
   ];

@@ -18,8 +18,11 @@ const LABEL = 120;
 
 function label(state: AlignmentState, record: RolloutPlace): string {
   let text = "";
-  for (const id of state.places.tokenIds(record).subarray(0, LABEL)) text += state.places.shown(id)[0];
-  return text.replace(/\s+/g, " ").slice(0, LABEL);
+  for (const id of state.places.tokenIds(record).subarray(0, LABEL)) {
+    const [shown, kind] = state.places.shown(id);
+    text += kind === "p" ? " " : shown; // every rollout would begin with the same special token;
+  }
+  return text.replace(/\s+/g, " ").trim().slice(0, LABEL);
 }
 
 interface Row {

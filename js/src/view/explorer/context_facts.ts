@@ -34,7 +34,7 @@ function leakOf(context: ContextMeta | null, stale: boolean): Leak | null {
 /** How long the context is; "scored" tells it from another text that stands below it. */
 function contextLength(context: ContextMeta | null, stale: boolean): string[] {
   if (!context) return stale ? ["scored without a context"] : [];
-  return [`${stale ? "scored context" : "context"} ${plural(context.tokens, "token")}, not seen by the student`];
+  return [`${stale ? "scored context" : "context"} ${plural(context.tokens, "token")}, not in the student’s prompt`];
 }
 
 /** Lengths in tokens: of the context by itself, and of all that the model is given. */

@@ -55,7 +55,11 @@ export function prompts(root: HTMLElement): View {
       "div",
       { class: "opd-prompt-who" },
       h("span", {}, who),
-      h("span", { class: "opd-quiet" }, plural(prompt.tokens, "token")),
+      h(
+        "span",
+        { class: "opd-quiet" },
+        prompt.tokens > 0 ? plural(prompt.tokens, "token") : "a prompt not recorded as tokens",
+      ),
     );
     if (marked) label.append(h("span", { class: "opd-only-note" }, NOTES[side]));
     if (text.hasAttribute("data-folded")) {
@@ -71,7 +75,7 @@ export function prompts(root: HTMLElement): View {
       );
       label.append(button);
     }
-    return h("div", { class: "opd-prompt", "data-side": side }, label, text);
+    return h("div", { class: "opd-prompt", "data-side": side }, label, prompt.tokens > 0 && text);
   }
 
   /** In a folded prompt the marked part is what the reader came for: its first line shows under the whole line before it. */
