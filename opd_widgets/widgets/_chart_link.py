@@ -63,7 +63,7 @@ class ChartLink:
         """Have a chart that is shown anew follow again: its front end begins with the values of its own spec."""
         name = change["name"]
         key = _ALSO.get(name, name)
-        if change["new"] in {"", -1} and self._place.get(key) is not None:
+        if self._place.get(key) is not None and change["new"] in ("", -1):
             self.chart.params.set_trait(name, self._place[key])
 
     def _selected(self, change: Mapping[str, Any]) -> None:

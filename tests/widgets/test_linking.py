@@ -186,10 +186,14 @@ def test_a_chart_that_is_shown_follows_again(scores):
     strip = opd.TokenStrip(scores)
     marks = alt.Chart(pd.DataFrame({"x": [1]})).mark_point().encode(x="x")
     chart = alt.JupyterChart(
-        marks.add_params(alt.param(name="teacher", value=""), alt.param(name="position", value=-1.0))
+        marks.add_params(
+            alt.param(name="teacher", value=""),
+            alt.param(name="position", value=-1.0),
+            alt.param(name="other", value=[0, 1]),
+        )
     )
     strip.teacher, strip.token = "Self-1C", 2
     opd.link(strip, chart)
-    for name, value in (("teacher", ""), ("position", -1.0)):  # what its front end begins with
+    for name, value in (("teacher", ""), ("position", -1.0), ("other", [2])):  # what its front end begins with
         chart.params.set_trait(name, value)
     assert (getattr(chart.params, "teacher"), getattr(chart.params, "position")) == ("Self-1C", 2)  # noqa: B009
