@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { markClass, standing } from "../src/core/node_mark";
 import { CORNERS, direction, HEIGHT, project, unit } from "../src/core/simplex";
 import { staticModel } from "../src/host/static_model";
@@ -8,6 +8,7 @@ import { inWords } from "../src/view/alignment/simplex";
 import widget from "../src/widgets/alignment_view";
 import { DiagnosisSource } from "../src/widgets/diagnosis_source";
 import { alignment, CHOSEN, floats, NOT, places, view, wideNode } from "./alignment_made";
+import { frame, shown } from "./shown";
 
 describe("the simplex", () => {
   it("puts each token at a corner and their mean in the middle", () => {
@@ -133,30 +134,10 @@ describe("places", () => {
   });
 });
 
-const open: (() => void)[] = [];
-const frame = (): Promise<void> =>
-  new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())));
-
 async function show(change: Record<string, unknown> = {}) {
-  const el = document.body.appendChild(document.createElement("div"));
-  const model = staticModel({ places: places(), alignment: alignment(), ...CHOSEN, ...change });
-  const life = new AbortController();
-  const definition = widget as { render(props: object): () => void };
-  open.push(definition.render({ model, el, signal: life.signal, host: {}, experimental: {} }));
-  await frame();
-  const all = (selector: string): HTMLElement[] => [...el.querySelectorAll<HTMLElement>(selector)];
-  const one = (selector: string): HTMLElement => el.querySelector<HTMLElement>(selector)!;
-  const press = async (key: string): Promise<void> => {
-    one(".opd-strip").dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
-    await frame();
-  };
-  return { el, model, all, one, press };
+  const found = await shown(widget, { places: places(), alignment: alignment(), ...CHOSEN, ...change });
+  return { ...found, press: (key: string) => found.press(key, found.one(".opd-strip")) };
 }
-
-afterEach(() => {
-  for (const end of open.splice(0)) end();
-  document.body.replaceChildren();
-});
 
 describe("the AlignmentView", () => {
   const drawn = (all: (selector: string) => HTMLElement[]): string[] =>

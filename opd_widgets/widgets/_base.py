@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import anywidget
+
+if TYPE_CHECKING:
+    from opd_widgets.data.rollout import Rollout
 
 STATIC = Path(__file__).resolve().parent.parent / "static"
 
@@ -69,9 +72,9 @@ class OpdWidget(anywidget.AnyWidget):
         del index
         return None
 
-    def responses(self) -> Mapping[str, bytes]:
-        """Return what tells rollouts of one id apart: their token ids' bytes, by id, where they are known."""
-        return {}
+    def known_rollouts(self) -> Sequence[Rollout]:
+        """Return the rollouts that this view selects by id."""
+        return ()
 
     def close(self) -> None:
         """Close the view; it leaves those it was linked with."""

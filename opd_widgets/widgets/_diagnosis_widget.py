@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -15,6 +15,8 @@ from opd_widgets.widgets.wire.places import initial_nodes, wire_places
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from opd_widgets.data.rollout import Rollout
 
 
 class DiagnosisWidget(OpdWidget):
@@ -63,12 +65,9 @@ class DiagnosisWidget(OpdWidget):
         """Say what is shown, in one line: this is what a reader of a saved notebook sees without the widget."""
         return f"{type(self).__name__}({self.result!r})"
 
-    def responses(self) -> Mapping[str, bytes]:
-        """Return the token ids of the initial rollouts, by id."""
-        drawn = {
-            f"{one.question}/{i}": one.rollouts[i] for one in self.result.evidence for i in self._along[one.question]
-        }
-        return {name: np.asarray(rollout.ids, np.int32).tobytes() for name, rollout in drawn.items()}
+    def known_rollouts(self) -> Sequence[Rollout]:
+        """Return the rollouts that this view selects by id."""
+        return self.result.rollouts()
 
     def place(self) -> dict[str, Any]:
         """Return what is selected here, by the names of `Selection`."""

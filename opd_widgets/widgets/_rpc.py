@@ -28,7 +28,14 @@ class Answer:
 
 Handler = Callable[..., Mapping[str, Any] | Answer]
 SUPERSEDED = {"superseded": True}  # nobody waits for the answer any more
-_REMEMBERED = 256  # requests given up before they came
+_REMEMBERED = 256  # requests given up before they came, and what may still be given up
+
+
+def remember(table: OrderedDict[str, Any], request_id: str, value: Any) -> None:
+    """Keep something of a request; of too many the oldest goes."""
+    table[request_id] = value
+    while len(table) > _REMEMBERED:
+        table.popitem(last=False)
 
 
 class Rpc:
@@ -56,9 +63,7 @@ class Rpc:
             self._widget.send(answer, list(buffers)) if buffers else self._widget.send(answer)
 
     def _give_up(self, request_id: str) -> None:
-        self._given_up[request_id] = None
-        while len(self._given_up) > _REMEMBERED:
-            self._given_up.popitem(last=False)
+        remember(self._given_up, request_id, None)
         self._cancel(request_id)
 
     def _answer(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], Sequence[bytes]]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-import numpy as np
 import traitlets
 
+from opd_widgets.data.rollout import Rollout
 from opd_widgets.data.scores import Scores, TeacherScores
 from opd_widgets.errors import InvalidInputError, MissingSignalError
 from opd_widgets.measures.signals import REGISTRY, get_signal
@@ -106,10 +106,10 @@ class ScoresWidget(OpdWidget):
         """Return the id of a rollout by its index, as `scores.to_pandas()` has it."""
         return self.scores.rollouts[index].id if 0 <= index < len(self.scores) else None
 
-    def responses(self) -> Mapping[str, bytes]:
-        """Return each rollout's token ids, by id."""
-        known = [(rollout.id, rollout.response_ids) for rollout in self.scores.rollouts]
-        return {name: ids.astype(np.int32).tobytes() for name, ids in known if ids is not None}
+    def known_rollouts(self) -> Sequence[Rollout]:
+        """Return the rollouts that this view selects by id."""
+        scores: Scores = self.scores
+        return scores.rollouts
 
     def rpc_methods(self) -> dict[str, Handler]:
         """Return what the front end may ask, by name."""

@@ -110,9 +110,9 @@ class LinkedViews:
 
     def _check_same(self, view: OpdWidget) -> None:
         """Refuse views that call different rollouts by one id: they would show one beside the other as the same."""
-        mine = view.responses()
+        mine = _responses(view)
         for other in self.views:
-            theirs = other.responses()
+            theirs = _responses(other)
             shared = mine.keys() & theirs.keys()
             unlike = sorted(name for name in shared if mine[name] != theirs[name])
             if unlike:
@@ -203,3 +203,9 @@ class LinkedViews:
             if found is not None:
                 return found
         return None
+
+
+def _responses(view: OpdWidget) -> dict[str, bytes]:
+    """Return what tells rollouts of one id apart: their token ids, by id, where they are known."""
+    known = {rollout.id: rollout.response_ids for rollout in view.known_rollouts()}
+    return {name: ids.tobytes() for name, ids in known.items() if ids is not None}

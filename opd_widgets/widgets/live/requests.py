@@ -11,15 +11,13 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from opd_widgets.widgets._rpc import SUPERSEDED
+from opd_widgets.widgets._rpc import SUPERSEDED, remember
 
 if TYPE_CHECKING:
     from opd_widgets.data.scores import Scores
     from opd_widgets.scoring.jobs import Job
     from opd_widgets.widgets._rpc import Handler
     from opd_widgets.widgets.live.scoring import LiveScoring
-
-_REMEMBERED = 256  # requests given up before they arrived, and jobs that may still be given up
 
 
 class Edited(Protocol):
@@ -67,7 +65,7 @@ class EditRequests:
             if job is not None:
                 job.cancel()
             else:
-                _remember(self._given_up, request_id, None)
+                remember(self._given_up, request_id, None)
 
     def _prepare(self, *, request_id: str, teacher: str, rollout: int, **_: Any) -> Mapping[str, Any]:
         del request_id
@@ -79,7 +77,7 @@ class EditRequests:
             if request_id in self._given_up or self._is_late(str(teacher), int(rollout), sent):
                 return SUPERSEDED
             job, count = self._explorer.live_scoring().edit(str(teacher), int(rollout), str(text))
-            _remember(self._jobs, request_id, job)
+            remember(self._jobs, request_id, job)
         return {"rollouts": count, "superseded": False}
 
     def _reset(self, *, request_id: str, teacher: str, rollout: int, **sent: Any) -> Mapping[str, Any]:
@@ -101,9 +99,3 @@ class EditRequests:
     def _cancel(self, *, request_id: str, teacher: str, question: str, **_: Any) -> Mapping[str, Any]:
         del request_id
         return {"cancelled": self._explorer.live_scoring().cancel(str(teacher), str(question))}
-
-
-def _remember(table: OrderedDict[str, Any], key: str, value: Any) -> None:
-    table[key] = value
-    while len(table) > _REMEMBERED:
-        table.popitem(last=False)
