@@ -41,7 +41,8 @@ export async function shown(widget: object, traits: Record<string, unknown>) {
   const model = staticModel(traits);
   const life = new AbortController();
   const definition = widget as { render(props: object): () => void };
-  open.push(definition.render({ model, el, signal: life.signal, host: {}, experimental: {} }));
+  const end = definition.render({ model, el, signal: life.signal, host: {}, experimental: {} });
+  open.push(end);
   await frame();
   const all = (selector: string): HTMLElement[] => [...el.querySelectorAll<HTMLElement>(selector)];
   const one = (selector: string): HTMLElement => el.querySelector<HTMLElement>(selector)!;
@@ -63,5 +64,5 @@ export async function shown(widget: object, traits: Record<string, unknown>) {
     node.click();
     await frame();
   };
-  return { el, model, all, one, press, click };
+  return { el, model, life, end, all, one, press, click };
 }

@@ -1,42 +1,20 @@
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { makeScores, withoutTeachers } from "../dev/fixture";
-import { staticModel } from "../src/host/static_model";
 import type { JobTrait, LiveTrait } from "../src/model/contract";
 import { Dataset } from "../src/model/dataset";
 import { contextStatus } from "../src/view/explorer/context_status";
 import { nextSignal, splitSignals } from "../src/view/switches";
 import explorer from "../src/widgets/explorer";
 import tokenStrip from "../src/widgets/token_strip";
-
-const JOB: JobTrait = { state: "idle", teacher: null, question: null, done: 0, total: 0, seconds: 0, message: "" };
-const frame = (): Promise<void> =>
-  new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())));
+import { frame, JOB, scoresTraits, shown } from "./shown";
 
 async function show(change: Record<string, unknown> = {}, widget = explorer) {
-  const el = document.body.appendChild(document.createElement("div"));
   const scores = makeScores();
-  const model = staticModel({
-    scores,
-    live: { entries: [], vocab: {} },
-    job: JOB,
-    rollout: 1,
-    token: -1,
-    teacher: "Teacher 0.5M",
-    signal: "advantage",
-    ...change,
-  });
-  const life = new AbortController();
-  const definition = widget as { render(props: object): () => void };
-  const end = definition.render({ model, el, signal: life.signal, host: {}, experimental: {} });
-  open.push(end);
-  await frame();
-  const all = (selector: string): HTMLElement[] => [...el.querySelectorAll<HTMLElement>(selector)];
-  const one = (selector: string): HTMLElement => el.querySelector<HTMLElement>(selector)!;
-  const press = async (key: string, target = one(".opd-strip")): Promise<void> => {
-    target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
-    await frame();
+  const found = await shown(widget, { ...scoresTraits(scores), ...change });
+  const press = async (key: string, target = found.one(".opd-strip")): Promise<void> => {
+    await found.press(key, target);
   };
-  return { el, model, scores, life, end, all, one, press };
+  return { ...found, scores, press };
 }
 
 function type(field: HTMLElement, text: string): void {
@@ -57,14 +35,6 @@ function stripCells(
   }
   return cells;
 }
-
-/** Views still open: one left behind would wake up after the test environment is gone. */
-const open: (() => void)[] = [];
-
-afterEach(() => {
-  for (const end of open.splice(0)) end();
-  document.body.replaceChildren();
-});
 
 describe("token strip", () => {
   it("shows every cell's text and colours it by the current teacher", async () => {
